@@ -1,0 +1,28 @@
+"""clew: follow information through sequence models.
+
+Which input could reach which prediction, by which path, with what learning signal, and what a result proves.
+Submodules and functions are imported when first used, so that `import clew` and `clew --help` stay quick.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+__version__ = version("clew")
+
+_MODULES = ("data", "errors", "lab", "layers", "models", "tasks", "training", "visibility")
+_FUNCTIONS = {"compare": "clew.lab", "Splits": "clew.lab", "Recipe": "clew.lab"}
+
+__all__ = ["Recipe", "Splits", "__version__", "compare", *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"clew.{name}")
+    if name in _FUNCTIONS:
+        return getattr(import_module(_FUNCTIONS[name]), name)
+    raise AttributeError(f"module 'clew' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,54 @@
+"""What clew says when something is wrong: one line that names the place, the rule, the value and the remedy.
+
+Every error that a user can cause is a subclass of `ClewError` (a `ValueError`) and its text is made by `complain`,
+so that the command line can print it as it stands. Broken invariants of our own are plain `assert`s instead.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ClewError(ValueError):
+    """Something that the caller gave is wrong; the text says where, what and what to do."""
+
+
+class ShapeError(ClewError):
+    """A tensor has the wrong rank, size or type."""
+
+
+class ConfigError(ClewError):
+    """A configuration has an unknown key, an unknown name or a value out of range."""
+
+
+class DataError(ClewError):
+    """Data cannot be used as it is, or cannot be made as asked for."""
+
+
+class RunError(ClewError):
+    """A run folder or checkpoint is missing, foreign, damaged, in use or cannot be written."""
+
+
+class SealedError(ClewError):
+    """A sealed test set was read before a selection was recorded."""
+
+
+def complain(where: str, what: str, constraint: str, got: object, remedy: str = "") -> str:
+    """Compose an error text in the project's one grammar.
+
+    >>> complain("GRU", "lengths", "in [1, time=20]", "23 at row 4", "Pad the inputs to 23 or clip the lengths.")
+    'GRU: lengths must be in [1, time=20], got 23 at row 4. Pad the inputs to 23 or clip the lengths.'
+    """
+    return f"{where}: {what} must be {constraint}, got {got}. {remedy}".rstrip()
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Suggest the nearest known word, or list all of them.
+
+    >>> did_you_mean("gur", ["rnn", "gru"])
+    "Did you mean 'gru'?"
+    >>> did_you_mean("banana", ["rnn", "gru"])
+    'Known: gru, rnn.'
+    """
+    choices = sorted(known)
+    near = get_close_matches(word, choices, n=1, cutoff=0.5)
+    return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(choices)}."
