@@ -1,0 +1,34 @@
+"""Models: inputs, encoders and heads put together, built by name, saved without pickle."""
+
+from clew.models.encoded import Encoded
+from clew.models.heads import HEADS, ClassTokenHead, Head, LastHead, MeanHead, RowsHead
+from clew.models.inputs import FeatureInput, TokenInput
+from clew.models.pooling import last_valid_row, masked_mean
+from clew.models.presets import PRESETS, build, build_options
+from clew.models.recurrent_encoder import RecurrentEncoder
+from clew.models.saving import load_model, save_model
+from clew.models.sequence_model import ModelOutput, SequenceModel
+from clew.models.transformer_encoder import TransformerEncoder
+
+__all__ = [
+    "HEADS",
+    "PRESETS",
+    "ClassTokenHead",
+    "Encoded",
+    "FeatureInput",
+    "Head",
+    "LastHead",
+    "MeanHead",
+    "ModelOutput",
+    "RecurrentEncoder",
+    "RowsHead",
+    "SequenceModel",
+    "TokenInput",
+    "TransformerEncoder",
+    "build",
+    "build_options",
+    "last_valid_row",
+    "load_model",
+    "masked_mean",
+    "save_model",
+]

@@ -1,0 +1,57 @@
+# Every target but `clean` and `help` first sees to it that .venv is there and up to date; when nothing changed that costs nothing.
+# Paths are relative and quoted, so that the project may lie in a folder with spaces in its name.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+ARGS ?=
+VENV_PYTHON := .venv/bin/python
+# Written last, and holds the project's place: a failed setup leaves none, and one that was copied from elsewhere does not count.
+STAMP := .venv/.clew-ready
+
+.PHONY: setup recall test test-slow check bench clean help elsewhere
+
+setup: $(STAMP)  ## .venv with clew and its tools in it
+	@:
+
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+$(STAMP): elsewhere
+endif
+
+$(STAMP): pyproject.toml constraints.txt
+	@rm -f $(STAMP)
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Error: make setup: Python must be 3.11 or newer, got $$("$(PYTHON)" --version 2>&1). Name another one: make setup PYTHON=python3.12" >&2; \
+		exit 1; }
+	@echo "Setting up .venv (the first time this downloads PyTorch and takes a minute or more)"
+	@$(VENV_PYTHON) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv
+	@[ -t 1 ] && quiet="" || quiet="--quiet"; \
+		$(VENV_PYTHON) -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@printf '%s\n' "$(CURDIR)" > $(STAMP)
+
+recall: setup  ## the memory experiment: table and runs/recall/report.html; options as in make recall ARGS=--quick
+	@.venv/bin/clew recall $(ARGS)
+
+test: setup  ## the test suite, a few minutes on two cores; one file with make test ARGS=tests/cli
+	$(VENV_PYTHON) -m pytest $(ARGS)
+
+test-slow: setup  ## the tests marked slow: whole experiments
+	$(VENV_PYTHON) -m pytest -m slow $(ARGS)
+
+check: setup  ## lint, format and types
+	$(VENV_PYTHON) -m ruff check .
+	$(VENV_PYTHON) -m ruff format --check .
+	$(VENV_PYTHON) -m basedpyright
+
+bench: setup  ## what is compared with what: see benchmarks/
+	@for script in benchmarks/*.py; do echo "== $$script"; OMP_NUM_THREADS=1 $(VENV_PYTHON) "$$script" $(ARGS); done
+
+clean:  ## remove .venv, caches and build outputs; results in runs/ stay
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help:
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target words; do \
+		printf 'make %-11s %s\n' "$$target" "$$words"; done

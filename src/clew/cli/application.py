@@ -1,0 +1,64 @@
+"""The table of commands, and the one place where a command line ends in an exit code.
+
+0: done; 1: something failed; 2: the command line itself was wrong; 130: interrupted.
+Results go to stdout, everything else to stderr. To add a command, write its file and a line in `COMMANDS`.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cyclopts import App
+
+from clew import __version__
+from clew.cli.faults import explain
+from clew.cli.output import OutputClosedError, abandon_output, flush_output
+
+COMMANDS = {
+    "recall": ("clew.cli.recall:recall", "The memory experiment: recurrent and attention models recall a cue."),
+}
+
+DEBUG_FLAG = "--debug"
+DEBUG_VARIABLE = "CLEW_DEBUG"
+
+
+def build_application() -> App:
+    """Make the parser; no command is imported before it is called or asked for its help."""
+    application = App(
+        name="clew",
+        help="Follow information through sequence models.",
+        help_epilogue=f"With {DEBUG_FLAG}, or {DEBUG_VARIABLE}=1, an error shows its traceback.",
+        version=f"clew {__version__}",
+        suppress_keyboard_interrupt=False,
+    )
+    for name, (import_path, words) in COMMANDS.items():
+        application.command(import_path, name=name, help=words)
+    return application
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code.
+
+    Args:
+        arguments: The words after `clew`; by default those that the process was started with.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if DEBUG_FLAG in words:
+        os.environ[DEBUG_VARIABLE] = "1"  # for worker processes too
+        words = [word for word in words if word != DEBUG_FLAG]
+    try:
+        result = build_application()(
+            words, exit_on_error=False, print_error=False, verbose=False, result_action="return_value"
+        )
+        flush_output()
+        return result or 0
+    except OutputClosedError:
+        abandon_output()
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exception(error)
+        line, exit_code = explain(error)
+        print(line, file=sys.stderr)
+        return exit_code

@@ -1,0 +1,211 @@
+"""`build`: the usual models by name.
+
+Each preset takes only the options that mean something for it; an option that does not apply is an error, never ignored.
+Equal arguments and equal generator states give equal weights.
+"""
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import torch
+
+from clew.errors import ConfigError, complain, did_you_mean
+from clew.models.heads import HEADS, ClassTokenHead
+from clew.models.inputs import FeatureInput, TokenInput
+from clew.models.recurrent_encoder import RecurrentEncoder
+from clew.models.sequence_model import SequenceModel
+from clew.models.transformer_encoder import TransformerEncoder
+
+RECURRENT_OPTIONS = {"bidirectional": False, "activation": "tanh"}
+TRANSFORMER_OPTIONS = {
+    "heads": 4,
+    "mlp": None,
+    "causal": False,
+    "norm": "pre",
+    "positions": "learned",
+    "max_positions": 512,
+    "head_dim": None,
+    "value_dim": None,
+    "activation": "relu",
+}
+PRESETS: dict[str, dict[str, Any]] = {
+    "rnn": RECURRENT_OPTIONS,
+    "gru": {"bidirectional": False},
+    "lstm": {"bidirectional": False},
+    "transformer": TRANSFORMER_OPTIONS,
+}
+SHARED_OPTIONS = {
+    "vocab": None,
+    "features": None,
+    "outputs": None,
+    "hidden": 64,
+    "embedding": None,
+    "layers": 1,
+    "dropout": 0.0,
+    "head": "rows",
+}
+
+
+def build(
+    preset: str,
+    *,
+    outputs: int,
+    vocab: int | None = None,
+    features: int | None = None,
+    hidden: int | None = None,
+    width: int | None = None,
+    embedding: int | None = None,
+    layers: int | None = None,
+    head: str | None = None,
+    dropout: float | None = None,
+    bidirectional: bool | None = None,
+    activation: str | None = None,
+    heads: int | None = None,
+    mlp: int | None = None,
+    causal: bool | None = None,
+    norm: str | None = None,
+    positions: str | None = None,
+    max_positions: int | None = None,
+    head_dim: int | None = None,
+    value_dim: int | None = None,
+    generator: torch.Generator | None = None,
+) -> SequenceModel:
+    """Build a model by name.
+
+    Args:
+        preset: "rnn", "gru", "lstm" or "transformer".
+        outputs: Number of logits or values of a prediction.
+        vocab: Number of token ids, for inputs (batch, time) of ids; exactly one of `vocab` and `features`.
+        features: Width of real-valued inputs (batch, time, features).
+        hidden: Width of the state, or of a Transformer's rows: the width of `output.rows` (for one direction).
+        width: Another word for `hidden`, for a Transformer only.
+        embedding: Width of the token embedding; by default `hidden`. A Transformer's is its width.
+        layers: Recurrent layers or Transformer blocks.
+        head: "rows" (a prediction a position), "last", "mean" or "class_token" (one a sequence).
+        dropout: Fraction dropped between recurrent layers, or in a Transformer's branches, while training.
+        bidirectional: Recurrent only: read in both directions.
+        activation: "tanh", "relu", "identity", "sigmoid" for rnn; "relu" or "gelu" for a Transformer's MLP.
+        heads, head_dim, value_dim: Attention heads and their query/key and value widths (by default width / heads).
+        mlp: Hidden width of a Transformer's MLP; by default four times its width.
+        causal: Transformer only: a position reads itself and earlier ones.
+        norm: "pre" or "post".
+        positions: "learned", "sinusoidal" or "none".
+        max_positions: Size of the position table.
+        generator: Draws the initial weights; by default a new one seeded with 0.
+
+    Raises:
+        ConfigError: If a name is unknown, an option does not apply to the preset, or a value is out of range.
+
+    >>> build("gru", vocab=7, outputs=7, hidden=17, embedding=16).parameter_count()
+    2023
+    """
+    if preset not in PRESETS:
+        raise ConfigError(complain("build", "preset", "a known model", f"'{preset}'", did_you_mean(preset, PRESETS)))
+    given = {name: value for name, value in locals().items() if name not in ("preset", "generator", "width")}
+    given = {name: value for name, value in given.items() if value is not None}
+    config = resolve_options(preset, given, width)
+    generator = generator if generator is not None else torch.Generator().manual_seed(0)
+    maker: Callable[..., SequenceModel] = _build_transformer if preset == "transformer" else _build_recurrent
+    model = maker(config, generator)
+    model.use_dropout_generator(torch.Generator().manual_seed(generator.initial_seed()))
+    return model
+
+
+def build_options() -> tuple[str, ...]:
+    """Names of the options of `build`, for checking configurations."""
+    return tuple(name for name in signature(build).parameters if name not in ("preset", "generator"))
+
+
+def resolve_options(preset: str, given: dict[str, Any], width: int | None = None) -> dict[str, Any]:
+    """Fill in the defaults of a preset and check that every given option applies to it and is in range."""
+    known = SHARED_OPTIONS | PRESETS[preset]
+    foreign = [name for name in given if name not in known]
+    if width is not None:
+        if preset != "transformer":
+            foreign.append("width")
+        elif given.get("hidden", width) != width:
+            raise ConfigError(complain("build", "width", f"hidden={given['hidden']} or left out", width))
+        given = given | {"hidden": width}
+    if foreign:
+        remedy = f"Options of {preset}: {', '.join(known)}."
+        raise ConfigError(complain(f"build('{preset}')", "options", "ones that apply to it", ", ".join(foreign), remedy))
+    config = {"preset": preset} | known | given
+    _check_ranges(config)
+    return config
+
+
+def _check_ranges(config: dict[str, Any]) -> None:
+    where = f"build('{config['preset']}')"
+    if (config["vocab"] is None) == (config["features"] is None):
+        got = "both" if config["vocab"] is not None else "neither"
+        raise ConfigError(complain(where, "inputs", "given by exactly one of vocab= and features=", got))
+    for name in ("vocab", "features", "outputs", "hidden", "embedding", "layers", "heads", "mlp", "max_positions"):
+        value = config.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise ConfigError(complain(where, name, "a whole number of at least 1", value))
+    if not 0 <= config["dropout"] < 1:
+        raise ConfigError(complain(where, "dropout", "in [0, 1)", config["dropout"]))
+    if config["head"] not in HEADS:
+        got, remedy = f"'{config['head']}'", did_you_mean(str(config["head"]), HEADS)
+        raise ConfigError(complain(where, "head", "a known head", got, remedy))
+    if config["features"] is not None and config["embedding"] is not None:
+        raise ConfigError(complain(where, "embedding", "left out for real-valued inputs", config["embedding"]))
+
+
+def _build_recurrent(config: dict[str, Any], generator: torch.Generator) -> SequenceModel:
+    if config["head"] == "class_token":
+        remedy = "Use head='last', or a transformer."
+        raise ConfigError(complain(f"build('{config['preset']}')", "head", "'rows', 'last' or 'mean'", "'class_token'", remedy))
+    if config["vocab"] is not None:
+        config["embedding"] = config["embedding"] or config["hidden"]
+        inputs = TokenInput(config["vocab"], config["embedding"], generator=generator)
+    else:
+        inputs = FeatureInput(config["features"])
+    encoder = RecurrentEncoder(
+        config["preset"],
+        inputs.width,
+        config["hidden"],
+        layers=config["layers"],
+        bidirectional=config["bidirectional"],
+        dropout=config["dropout"],
+        activation=config.get("activation", "tanh"),
+        generator=generator,
+    )
+    head = HEADS[config["head"]](encoder.width, config["outputs"], generator=generator)
+    return SequenceModel(inputs, encoder, head, config)
+
+
+def _build_transformer(config: dict[str, Any], generator: torch.Generator) -> SequenceModel:
+    width = config["hidden"]
+    if config["embedding"] not in (None, width):
+        remedy = "A Transformer's embedding is as wide as its rows; leave embedding out."
+        raise ConfigError(complain("build('transformer')", "embedding", f"hidden={width}", config["embedding"], remedy))
+    if config["head"] == "class_token" and config["causal"]:
+        remedy = "A class token stands first and could read nothing; use head='last' or causal=False."
+        raise ConfigError(complain("build('transformer')", "head", "another than 'class_token' if causal", "both", remedy))
+    config["mlp"] = config["mlp"] or 4 * width
+    if config["vocab"] is not None:
+        inputs = TokenInput(config["vocab"], width, generator=generator)
+    else:
+        inputs = FeatureInput(config["features"], width, generator=generator)
+    encoder = TransformerEncoder(
+        width,
+        config["heads"],
+        config["mlp"],
+        layers=config["layers"],
+        causal=config["causal"],
+        norm=config["norm"],
+        positions=None if config["positions"] == "none" else config["positions"],
+        max_positions=config["max_positions"],
+        head_dim=config["head_dim"],
+        value_dim=config["value_dim"],
+        activation=config["activation"],
+        dropout=config["dropout"],
+        generator=generator,
+    )
+    if config["head"] == "class_token":
+        head = ClassTokenHead(width, config["outputs"], width, generator=generator)
+    else:
+        head = HEADS[config["head"]](width, config["outputs"], generator=generator)
+    return SequenceModel(inputs, encoder, head, config)
