@@ -8,6 +8,7 @@ import pytest
 from clew.errors import DataError, ShapeError
 from clew.lab.statistics import loss_excess
 from clew.lab.verdict import (
+    Contrast,
     OracleComparison,
     SeedResult,
     describe_cell,
@@ -178,19 +179,51 @@ def test_no_runs_give_no_leaks() -> None:
     assert find_leaks([]) == []
 
 
-def test_perfect_is_higher_than_partly_informed_from_both_sides() -> None:
-    perfect, partly = planted("perfect"), planted("partly informed")
-    words = (
-        "transformer higher on every seed than gru (p = 0.10 over seeds, the least that 3 against 3 can give; "
-        "difference +0.444, 95 % interval +0.426 to +0.463 over 1,024 paired episodes, p < 0.001), "
+def ends(contrast: Contrast, turned: bool = False) -> str:
+    """The interval as the words give it; its digits come from random draws, the rest of each sentence does not."""
+    assert contrast.interval is not None
+    low, high = contrast.interval
+    return f"{-high:+.3f} to {-low:+.3f}" if turned else f"{low:+.3f} to {high:+.3f}"
+
+
+def separated(lower_by: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two sides whose seeds all have equal accuracy; the second answers `lower_by` episodes less."""
+    first = np.repeat(np.arange(EPISODES)[:, None] < 512, SEEDS, axis=1)
+    second = first.copy()
+    second[:lower_by] = False
+    return first, second
+
+
+def test_higher_on_every_seed_reads_the_same_from_both_sides() -> None:
+    first, second = separated(200)
+    contrast, turned = describe_contrast("gru", "rnn", first, second), describe_contrast("rnn", "gru", second, first)
+    assert contrast.words == (
+        "gru higher on every seed than rnn (p = 0.10 over seeds, the least that 3 against 3 can give; "
+        f"difference +0.195, 95 % interval {ends(contrast)} over 1,024 paired episodes, p < 0.001), "
         "for this task, split, budget and selection rule"
     )
-    contrast = describe_contrast("transformer", "gru", perfect, partly)
-    turned = describe_contrast("gru", "transformer", partly, perfect)
-    assert contrast.words == words and turned.words == words
-    assert (contrast.label, contrast.higher, turned.higher) == ("higher on every seed", "transformer", "transformer")
-    assert contrast.difference == pytest.approx(0.444, abs=5e-4) and turned.difference == -contrast.difference
-    assert contrast.p_seeds == 0.1 and contrast.p_episodes is not None and contrast.p_episodes < 1e-100
+    assert turned.words == contrast.words.replace(ends(contrast), ends(turned, turned=True))
+    assert (contrast.label, contrast.higher, turned.higher) == ("higher on every seed", "gru", "gru")
+    assert contrast.difference == 200 / 1024 and turned.difference == -200 / 1024
+    assert contrast.p_seeds == 0.1 and contrast.p_episodes == pytest.approx(2.0**-199)
+    assert contrast.interval == pytest.approx((0.195 - 0.0243, 0.195 + 0.0243), abs=0.004)  # 1.96 standard errors
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "higher"),
+    [
+        ("perfect", "partly informed", "first"),
+        ("constant", "partly informed", "second"),
+        ("contrary", "uniform", "second"),
+        ("perfect", "perfect", None),
+        ("constant", "uniform", None),
+        ("constant", "constant", None),
+    ],
+)
+def test_planted_predictors_are_told_apart_where_they_differ(first: str, second: str, higher: str | None) -> None:
+    contrast = describe_contrast("first", "second", planted(first), planted(second))
+    assert contrast.higher == higher
+    assert contrast.label == ("higher on every seed" if higher else "no difference shown")
 
 
 def test_two_perfect_recipes_show_no_difference() -> None:
@@ -205,35 +238,31 @@ def test_two_perfect_recipes_show_no_difference() -> None:
 def test_two_solved_recipes_show_no_difference_even_where_one_is_perfect() -> None:
     nearly = planted("perfect")
     nearly[:10] = False
-    assert describe_contrast("gru", "rnn", planted("perfect"), nearly).words == (
+    contrast = describe_contrast("gru", "rnn", planted("perfect"), nearly)
+    assert contrast.words == (
         "no difference shown between gru and rnn (both solved on every seed; p = 0.10 over seeds, the least that 3 "
-        "against 3 can give; difference +0.010, 95 % interval +0.004 to +0.016 over 1,024 paired episodes, p = 0.002)"
+        f"against 3 can give; difference +0.010, 95 % interval {ends(contrast)} over 1,024 paired episodes, p = 0.002)"
     )
-
-
-def separated(lower_by: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two sides whose seeds all have equal accuracy; the second answers `lower_by` episodes less."""
-    first = np.repeat(np.arange(EPISODES)[:, None] < 512, SEEDS, axis=1)
-    second = first.copy()
-    second[:lower_by] = False
-    return first, second
 
 
 def test_no_difference_is_shown_with_its_reason() -> None:
     first, second = separated(2)
     assert describe_contrast("gru", "rnn", first, second).words == (
-        "no difference shown between gru and rnn (the interval over episodes includes 0; p = 0.10 over seeds, the least "
-        "that 3 against 3 can give; difference +0.002, 95 % interval 0.000 to +0.005 over 1,024 paired episodes, p = 0.50)"
+        "no difference shown between gru and rnn (the interval over episodes includes 0; p = 0.10 over seeds, "
+        "the least that 3 against 3 can give; "
+        "difference +0.002, 95 % interval 0.000 to +0.005 over 1,024 paired episodes, p = 0.50)"
     )
     second[:, 1] = planted("perfect")[:, 1]
-    assert describe_contrast("gru", "rnn", first, second).words == (
+    contrast = describe_contrast("gru", "rnn", first, second)
+    assert contrast.words == (
         "no difference shown between gru and rnn (the seeds overlap; p = 1.00 over seeds; "
-        "difference -0.165, 95 % interval -0.175 to -0.156 over 1,024 paired episodes, p < 0.001)"
+        f"difference -0.165, 95 % interval {ends(contrast)} over 1,024 paired episodes, p < 0.001)"
     )
     first, second = separated(200)
     assert "every seed than" in describe_contrast("gru", "rnn", first, second).words
     assert "rnn (1 run failed; p" in describe_contrast("gru", "rnn", first, second, failed=1).words
     assert "rnn (2 runs failed; p" in describe_contrast("gru", "rnn", first, second, failed=2).words
+    assert "rnn (1 run reported as a leak; p" in describe_contrast("gru", "rnn", first, second, leaked=1).words
 
 
 def test_touching_seeds_are_not_higher_on_every_seed() -> None:
@@ -244,10 +273,11 @@ def test_touching_seeds_are_not_higher_on_every_seed() -> None:
 
 def test_one_seed_shows_no_difference() -> None:
     first, second = separated(200)
-    assert describe_contrast("gru", "rnn", first[:, :1], second[:, :1]).words == (
+    contrast = describe_contrast("gru", "rnn", first[:, :1], second[:, :1])
+    assert contrast.words == (
         "no difference shown between gru and rnn (a single seed cannot show the spread over seeds; "
         "p = 1.00 over seeds, the least that 1 against 1 can give; "
-        "difference +0.195, 95 % interval +0.171 to +0.221 over 1,024 paired episodes, p < 0.001)"
+        f"difference +0.195, 95 % interval {ends(contrast)} over 1,024 paired episodes, p < 0.001)"
     )
 
 

@@ -5,11 +5,10 @@ whoever reads it goes away, they fall silent and the work goes on.
 """
 
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING
 
 from clew.lab.progress import Progress, SilentProgress
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 REFRESHES_PER_SECOND = 4
 
 
-def progress_for(stream: TextIO) -> Progress:
+def progress_for(stream: IO[str]) -> Progress:
     """Choose the listener that suits a stream; a terminal that cannot move its cursor gets plain lines."""
     if not stream.isatty():
         return LineProgress(stream)
@@ -67,7 +66,7 @@ class Pace:
     @property
     def completed(self) -> float:
         """Runs' worth of work that is over, parts of runs counted."""
-        return self.done + sum(self.parts.values())
+        return self.done + sum(self.parts.values(), start=0.0)
 
     @property
     def remaining_seconds(self) -> float | None:
@@ -99,7 +98,7 @@ def duration(seconds: float) -> str:
 class LineProgress(SilentProgress):
     """One line when it starts, one for each run that ends, with the time so far and the time left."""
 
-    def __init__(self, stream: TextIO = sys.stderr, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stream: IO[str], clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._pace = Pace(clock)
         self._is_heard = True

@@ -28,8 +28,8 @@ class Batch:
     """
 
     inputs: Shaped[Tensor, "batch *rest"]
-    valid: Bool[Tensor, "batch time"] | None = None
-    targets: Shaped[Tensor, "batch *coordinates"] | None = None
+    valid: Bool[Tensor, "_ time"] | None = None
+    targets: Shaped[Tensor, "_ *coordinates"] | None = None
 
     def __post_init__(self) -> None:
         if self.valid is not None and self.valid.shape != self.inputs.shape[:2]:

@@ -42,6 +42,10 @@ class RecallSeeds(NamedTuple):
     test: int = 62063
 
 
+DEFAULT_SIZES = RecallSizes()
+DEFAULT_SEEDS = RecallSeeds()
+
+
 class RecallSplits(NamedTuple):
     """The three splits; inputs are int64 (episodes, delay + 5)."""
 
@@ -52,8 +56,8 @@ class RecallSplits(NamedTuple):
 
 def sample_recall_splits(
     delay: int,
-    sizes: RecallSizes | tuple[int, int, int] = RecallSizes(),
-    seeds: RecallSeeds | tuple[int, int, int] = RecallSeeds(),
+    sizes: RecallSizes | tuple[int, int, int] = DEFAULT_SIZES,
+    seeds: RecallSeeds | tuple[int, int, int] = DEFAULT_SEEDS,
     cue_position: str = "fixed",
 ) -> RecallSplits:
     """Draw training, validation and test episodes, all distinct, the cues of validation and test balanced.
@@ -133,7 +137,7 @@ def lead_choices(delay: int, cue_position: str = "fixed") -> int:
     return delay // 2 + 1 if cue_position == "random" else 1
 
 
-def expected_shared_moves(delay: int, sizes: RecallSizes = RecallSizes(), cue_position: str = "fixed") -> float:
+def expected_shared_moves(delay: int, sizes: RecallSizes = DEFAULT_SIZES, cue_position: str = "fixed") -> float:
     """Expected number of test episodes whose moves also stand in a training episode, under another cue.
 
     Each of the three episodes with the same moves and another cue is in training with probability
@@ -146,7 +150,7 @@ def expected_shared_moves(delay: int, sizes: RecallSizes = RecallSizes(), cue_po
     return sizes.test * (1 - (1 - fraction) ** (MOVES - 1))
 
 
-def describe_disjointness(delay: int, sizes: RecallSizes = RecallSizes(), cue_position: str = "fixed") -> str:
+def describe_disjointness(delay: int, sizes: RecallSizes = DEFAULT_SIZES, cue_position: str = "fixed") -> str:
     """Say in words what the disjointness of the splits means at this delay, and what it does not.
 
     Since no episode occurs twice, moves that a model has memorised from training tell it one cue that the test
@@ -156,8 +160,8 @@ def describe_disjointness(delay: int, sizes: RecallSizes = RecallSizes(), cue_po
     amount = f"about {expected:.0f}" if expected >= 1 else "fewer than one"
     return (
         f"No episode (cue and moves) occurs twice, neither within a split nor across splits. The same moves may occur "
-        f"in two splits under different cues: at delay {delay}, where {distinct_episodes(delay, cue_position)} distinct "
-        f"episodes exist, this is expected of {amount} of the {sizes.test} test episodes."
+        f"in two splits under different cues: at delay {delay}, where {distinct_episodes(delay, cue_position):,} "
+        f"distinct episodes exist, this is expected of {amount} of the {sizes.test:,} test episodes."
     )
 
 

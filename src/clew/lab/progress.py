@@ -5,9 +5,10 @@ calls from Python; the terminal's two listeners live in `clew.cli.progress`.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Progress(Protocol):
     """A listener to many runs that advance at the same time.
 

@@ -231,13 +231,14 @@ def describe_contrast(
     first: Bool[np.ndarray, "episodes first_seeds"],
     second: Bool[np.ndarray, "_ second_seeds"],
     failed: int = 0,
+    leaked: int = 0,
     solved_at: float = SOLVED_AT,
 ) -> Contrast:
     """Say whether one recipe's accuracy was higher than another's.
 
-    "Higher on every seed" takes all of: no failed run on either side, two seeds or more on each, not both solved on
-    every seed, the lowest seed of one above the highest of the other (seeds are not paired), and a 95 % interval over
-    paired episodes without 0. It stands with the p value over seeds, which is 0.10 at best for 3 against 3.
+    "Higher on every seed" takes all of: no failed or leaking run on either side, two seeds or more on each, not both
+    solved on every seed, the lowest seed of one above the highest of the other (seeds are not paired), and a 95 %
+    interval over paired episodes without 0. It stands with its p value over seeds: 0.10 at best for 3 against 3.
 
     Args:
         first_name: Name of the first recipe.
@@ -245,6 +246,7 @@ def describe_contrast(
         first: Correctness of each test episode (rows) for each finished seed (columns).
         second: The same episodes in the same order.
         failed: Runs without a result, of both sides together.
+        leaked: Runs that `find_leaks` reported, of both sides together.
         solved_at: Accuracy from which a seed counts as solved.
 
     Raises:
@@ -259,7 +261,7 @@ def describe_contrast(
     first_accuracies, second_accuracies = first.mean(axis=0).tolist(), second.mean(axis=0).tolist()
     seed_test = seed_permutation_test(first_accuracies, second_accuracies)
     difference = float(first.mean() - second.mean())
-    reason = _reason_against(first_accuracies, second_accuracies, interval, failed, solved_at)
+    reason = _unusable_runs(failed, leaked) or _reason_against(first_accuracies, second_accuracies, interval, solved_at)
     seeds = _seed_words(seed_test, first.shape[1], second.shape[1])
     if reason is None and difference < 0:  # the sentence counts from the lower to the higher
         evidence = f"{seeds}; {_episode_words(-difference, Interval(-interval.high, -interval.low), len(first))}"
@@ -318,12 +320,15 @@ def _cell_words(counts: Counter[Outcome], runs: int) -> str:
     return "; ".join(parts)
 
 
-def _reason_against(
-    first: list[float], second: list[float], interval: Interval, failed: int, solved_at: float
-) -> str | None:
+def _unusable_runs(failed: int, leaked: int) -> str | None:
+    """Why "every seed" cannot be spoken of, or None."""
+    if leaked:
+        return f"{_counted(leaked, 'run')} reported as a leak"
+    return f"{_counted(failed, 'run')} failed" if failed else None
+
+
+def _reason_against(first: list[float], second: list[float], interval: Interval, solved_at: float) -> str | None:
     """The first reason for which "higher on every seed" may not be said of either side, or None."""
-    if failed:
-        return f"{_counted(failed, 'run')} failed"
     if min(len(first), len(second)) < 2:
         return "a single seed cannot show the spread over seeds"
     if min(*first, *second) >= solved_at:

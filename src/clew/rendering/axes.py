@@ -122,7 +122,6 @@ class Plot:
 def svg(width: int, height: int, description: str, *content: Markup, css_class: str = "chart") -> Markup:
     """Wrap drawn parts as one picture that scales to its container; `description` is read out in its place."""
     attributes = {
-        "xmlns": "http://www.w3.org/2000/svg",
         "class": css_class,
         "viewBox": f"0 0 {width} {height}",
         "width": width,

@@ -13,8 +13,8 @@ from markupsafe import Markup
 
 from clew.rendering.axes import Axis, Plot, line_between, svg, tooltip
 from clew.rendering.colours import SeriesStyle
-from clew.rendering.markup import element, joined
 from clew.rendering.marks import curve, marker
+from clew.rendering.markup import element, joined
 from clew.rendering.numbers import Value, finite, format_fraction, format_interval
 
 
@@ -91,10 +91,16 @@ def point_chart(
     ticks = [(float(index), place) for index, place in enumerate(places)]
     shift = {name: (index - (len(series) - 1) / 2) * 0.8 / len(series) for index, name in enumerate(series)}
     centres = [(group, places.index(group.place) + shift[group.series]) for group in groups]
-    means = [_means(plot, name, [(group, centre) for group, centre in centres if group.series == name]) for name in series]
+    means = [
+        _means(plot, name, [(group, centre) for group, centre in centres if group.series == name]) for name in series
+    ]
     points = [_points(plot, group, centre, 0.8 / len(series)) for group, centre in centres]
     references = joined(plot.level(level.value, level.words) for level in levels)
-    return svg(plot.width, plot.height, description or title, plot.frame(title, ticks), references, *means, *points)
+    between = [plot.x_at(index - 0.5) for index in range(1, len(places))]
+    walls = joined(line_between(x, plot.top, x, plot.floor, "grid") for x in between)
+    return svg(
+        plot.width, plot.height, description or title, plot.frame(title, ticks), walls, references, *means, *points
+    )
 
 
 def _means(plot: Plot, name: str, members: Sequence[tuple[PointGroup, float]]) -> Markup:

@@ -93,7 +93,9 @@ def _kept(count: int, most: int) -> list[int | None]:
 
 def _described(description: str, down: _Side, across: _Side) -> str:
     missing = [f"{side.left_out} of {len(side.axis.labels)} {side.axis.name} left out" for side in (down, across)]
-    return "; ".join([description, *(words for words, side in zip(missing, (down, across), strict=True) if side.left_out)])
+    return "; ".join(
+        [description, *(words for words, side in zip(missing, (down, across), strict=True) if side.left_out)]
+    )
 
 
 def _short(label: str) -> str:
@@ -115,9 +117,7 @@ def _cells(
     return element("g", {"class": "cells"}, *drawn)
 
 
-def _cell(
-    value: Value, corner: tuple[float, float], size: tuple[float, float], scale: HeatScale, where: str
-) -> Markup:
+def _cell(value: Value, corner: tuple[float, float], size: tuple[float, float], scale: HeatScale, where: str) -> Markup:
     box = {"x": corner[0], "y": corner[1], "width": size[0], "height": size[1], "class": scale.class_of(value)}
     words = words_for(value)
     name = [tooltip(f"{where}: {words or format_number(value)}")] if where and words != HIDDEN else []

@@ -40,7 +40,9 @@ def _star() -> list[tuple[float, float]]:
 def _plus(turn: float) -> list[tuple[float, float]]:
     thin = 0.38
     arm = [(-thin, -1.2), (thin, -1.2), (thin, -thin)]
-    quarters = [(math.cos(quarter * math.pi / 2 + turn), math.sin(quarter * math.pi / 2 + turn)) for quarter in range(4)]
+    quarters = [
+        (math.cos(quarter * math.pi / 2 + turn), math.sin(quarter * math.pi / 2 + turn)) for quarter in range(4)
+    ]
     return [(x * cosine - y * sine, x * sine + y * cosine) for cosine, sine in quarters for x, y in arm]
 
 

@@ -92,11 +92,17 @@ def format_fraction(value: Value) -> str:
 
 
 def format_signed(value: Value) -> str:
-    """Write a difference with its sign: `+0.372`."""
+    """Write a difference of fractions or losses with its sign and three decimals, more where those would be zeros.
+
+    >>> [format_signed(value) for value in (0.37219, -0.0834, 0.0, 0.00012)]
+    ['+0.372', '-0.083', '0', '+1.2e-4']
+    """
     number = finite(value)
     if number is None or number == 0:
         return format_number(value)
-    return f"{'+' if number > 0 else '-'}{format_fraction(abs(number))}"
+    if abs(number) >= 0.0005:
+        return f"{number:+.3f}"
+    return f"{'+' if number > 0 else '-'}{format_number(abs(number), 2)}"
 
 
 def format_interval(bounds: Sequence[Value] | None, write: Callable[[Value], str] = format_fraction) -> str:

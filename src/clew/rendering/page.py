@@ -38,7 +38,9 @@ def stylesheet() -> str:
 def render_page(title: str, top: Markup, sections: Sequence[Section], footer: str = "") -> str:
     """Write a page: the title, `top` (the answer and any banner), a list of contents, the sections and a footer."""
     contents = [element("li", None, element("a", {"href": f"#{part.identifier}"}, part.heading)) for part in sections]
-    listing = element("nav", {"aria-label": "Contents"}, element("h2", None, "Contents"), element("ol", None, *contents))
+    listing = element(
+        "nav", {"aria-label": "Contents"}, element("h2", None, "Contents"), element("ol", None, *contents)
+    )
     body = [
         element("a", {"class": "skip", "href": "#content"}, "Skip to the content"),
         element(
@@ -64,13 +66,21 @@ def _head(title: str) -> Markup:
     style = stylesheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return Markup(
-        '<head><meta charset="utf-8">'
+    metadata = Markup(
+        '<meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
-        f"<title>{{}}</title><style>{style.replace('{', '{{').replace('}', '}}')}</style></head>"
-    ).format(title)
+    )
+    return element("head", None, metadata, element("title", None, title), element("style", None, Markup(style)))
+
+
+def standalone_svg(picture: Markup) -> str:
+    """Make a picture of a page a file of its own: with its namespace and the style rules, in either colour scheme."""
+    opening = Markup('<svg xmlns="http://www.w3.org/2000/svg" ')
+    style = element("style", None, stylesheet())
+    start, rest = picture.removeprefix("<svg ").split(">", 1)
+    return f"{opening}{start}>{style}{rest}"
 
 
 def subsection(heading: str) -> Markup:

@@ -19,11 +19,17 @@ Tone = Literal["plain", "muted", "strong", "bad"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column's name, how its cells are aligned, and a note on what it holds, shown below the table."""
+    """A column's name, how its cells are aligned, a note on what it holds, shown below the table, and whether it wraps."""
 
     name: str
     align: Alignment = "right"
     note: str = ""
+    wraps: bool = False
+
+    @property
+    def css_class(self) -> str:
+        """The classes of the column's cells."""
+        return f"{self.align} prose" if self.wraps else self.align
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def table_html(table: Table) -> Markup:
 
 
 def _header_cell(column: Column) -> Markup:
-    return element("th", {"scope": "col", "class": column.align}, column.name)
+    return element("th", {"scope": "col", "class": column.css_class}, column.name)
 
 
 def _group_html(group: Group, columns: Sequence[Column]) -> Markup:
@@ -102,8 +108,8 @@ def _row_html(row: Row, columns: Sequence[Column]) -> Markup:
     place = 0
     for content in row:
         cell = content if isinstance(content, Cell) else Cell((content,))
-        align = columns[place].align if cell.span == 1 else "left"
-        classes = " ".join(name for name in (align, cell.tone.replace("plain", ""), cell.css_class) if name)
+        place_class = columns[place].css_class if cell.span == 1 else "left prose"
+        classes = " ".join(name for name in (place_class, cell.tone.replace("plain", ""), cell.css_class) if name)
         attributes = {"class": classes, "colspan": cell.span if cell.span > 1 else None}
         inside = joined(cell.lines, Markup("<br>"))
         header = element("th", {"scope": "row"} | attributes, inside)

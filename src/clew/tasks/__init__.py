@@ -7,6 +7,7 @@ from clew.errors import ConfigError, complain, did_you_mean
 from clew.tasks.cue_recall import CueRecall, EpisodeLosses
 from clew.tasks.memory_signal import memory_signal
 from clew.tasks.next_token import NextToken, TokenScores
+from clew.tasks.recall_references import Reference, recall_references
 from clew.tasks.task import Aligned, Task, evaluation_mode
 
 __all__ = [
@@ -15,10 +16,12 @@ __all__ = [
     "CueRecall",
     "EpisodeLosses",
     "NextToken",
+    "Reference",
     "Task",
     "TokenScores",
     "evaluation_mode",
     "memory_signal",
+    "recall_references",
     "task_from_config",
 ]
 

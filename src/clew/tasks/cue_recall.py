@@ -28,6 +28,7 @@ from clew.data.recall_episodes import (
 from clew.errors import DataError, ShapeError, complain
 from clew.tasks.memory_signal import memory_signal
 from clew.tasks.next_token import NextToken, TokenScores
+from clew.tasks.recall_references import CHANCE_ACCURACY, CHANCE_LOSS_NATS, recall_references
 from clew.tasks.task import Aligned, Task
 
 DIAGNOSED_EPISODES = 128
@@ -61,8 +62,9 @@ class CueRecall(Task):
     name: ClassVar[str] = "cue_recall"
     boundary: ClassVar[Literal["causal", "full"]] = "causal"
     selection: ClassVar[str] = "cue_loss_nats"
-    chance_accuracy: ClassVar[float] = 1 / MOVES
-    chance_loss_nats: ClassVar[float] = log(MOVES)
+    chance_accuracy: ClassVar[float | None] = CHANCE_ACCURACY
+    oracle_accuracy: ClassVar[float | None] = 1.0
+    chance_loss_nats: ClassVar[float] = CHANCE_LOSS_NATS
 
     def __init__(self, delay: int, cue_position: str = "fixed") -> None:
         check_delay("CueRecall", delay)
@@ -71,6 +73,11 @@ class CueRecall(Task):
         self.cue_position = cue_position
         self.query = delay + 2
         self.next_token = NextToken(VOCAB)
+
+    @property
+    def label(self) -> str:
+        """Name the setting."""
+        return f"delay {self.delay}" + (", random cue position" if self.cue_position == "random" else "")
 
     @property
     def input_steps(self) -> int:
@@ -125,13 +132,11 @@ class CueRecall(Task):
             target is drawn at random (the cue, and every move), which no predictor brings above 1/4 in expectation.
         """
         scores = self._score(model, batch, chunk)
-        is_random = scores.targets < MOVES
-        is_random[:, self.query] = False
         return {
             "cue_loss_nats": scores.losses_nats[:, self.query].mean().item(),
             "cue_accuracy": scores.hits[:, self.query].double().mean().item(),
             "all_loss_nats": scores.losses_nats.mean().item(),
-            "move_accuracy": scores.hits[is_random].double().mean().item(),
+            "move_accuracy": scores.hits[self._is_random(scores)].double().mean().item(),
         }
 
     def correct(self, model: nn.Module, batch: Batch, chunk: int = 512) -> Bool[Tensor, " batch"]:
@@ -147,6 +152,24 @@ class CueRecall(Task):
         losses = self._score(model, batch, chunk).losses_nats
         return EpisodeLosses(losses[:, self.query], losses.mean(dim=1))
 
+    def evidence(self, model: nn.Module, batch: Batch, chunk: int = 512) -> dict[str, int | float]:
+        """Give the accuracy on random targets, of which at most 1/4 can be known, and the all-token loss."""
+        scores = self._score(model, batch, chunk)
+        if len(batch) < 2:
+            return {}
+        is_random, losses = self._is_random(scores), scores.losses_nats.mean(dim=1)
+        return {
+            "move_correct": int(scores.hits[is_random].sum()),
+            "move_count": int(is_random.sum()),
+            "loss_nats": losses.mean().item(),
+            "standard_error_nats": losses.std().item() / len(losses) ** 0.5,
+            "floor_nats": self.all_loss_floor_nats,
+        }
+
+    def references(self, train: Batch, test: Batch) -> list[dict[str, Any]]:
+        """Score chance, oracle, uniform movement, a constant answer and the most common move."""
+        return recall_references(self.delay, self.all_loss_floor_nats, train, test)
+
     def diagnose(self, model: nn.Module, batch: Batch) -> dict[str, float]:
         """Measure the memory signal on the first 128 episodes (see `memory_signal`)."""
         self._check_query(batch)
@@ -155,6 +178,12 @@ class CueRecall(Task):
     def _score(self, model: nn.Module, batch: Batch, chunk: int) -> TokenScores:
         self._check_query(batch)
         return self.next_token.score(model, batch, chunk)
+
+    def _is_random(self, scores: TokenScores) -> Bool[Tensor, "batch time"]:
+        """True at targets that are drawn at random: all moves but the answer."""
+        is_random = scores.targets < MOVES
+        is_random[:, self.query] = False
+        return is_random
 
     def _check_query(self, batch: Batch) -> None:
         is_query = self.align(batch).inputs[:, self.query] == RECALL

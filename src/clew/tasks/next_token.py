@@ -118,9 +118,10 @@ class NextToken(Task):
     def _score_chunk(self, model: nn.Module, aligned: Aligned) -> TokenScores:
         targets = aligned.targets
         scored = torch.ones_like(targets, dtype=torch.bool) if aligned.scored is None else aligned.scored
-        logits = self._logits(model, aligned)[scored]
-        losses = torch.zeros(targets.shape, dtype=torch.float64, device=targets.device)
-        losses[scored] = self._cross_entropy(logits, targets[scored], "none").double()
+        # In float64, because a perfect predictor must not seem to fall below a known floor by rounding.
+        logits = self._logits(model, aligned)[scored].double()
+        losses = logits.new_zeros(targets.shape)
+        losses[scored] = self._cross_entropy(logits, targets[scored], "none")
         hits = torch.zeros_like(scored)
         # NaN would count as the largest logit of all, hence as an answer.
         hits[scored] = (logits.argmax(dim=-1) == targets[scored]) & ~logits.isnan().any(dim=-1)

@@ -15,7 +15,6 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from clew.data.batch import Batch
-from clew.errors import ConfigError, complain
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +91,15 @@ class Task(ABC):
         return aligned.targets.shape[0] * aligned.targets.shape[1]
 
     def correct(self, model: nn.Module, batch: Batch, chunk: int = 512) -> Bool[Tensor, " batch"] | None:
-        """Say for each sequence whether its scored query is answered correctly; None without such a query."""
+        """Say for each sequence whether its scored query is answered correctly; None for a task without one."""
         return None
 
-    def evidence(self, model: nn.Module, batch: Batch) -> dict[str, float] | None:
-        """Give what the leak rule of `clew.lab.verdict` looks at; None where the task has no known floor."""
-        return None
+    def evidence(self, model: nn.Module, batch: Batch, chunk: int = 512) -> dict[str, int | float]:
+        """Give what tells whether a model beats the oracle, where that is known: the fields of `OracleComparison`."""
+        return {}
 
     def references(self, train: Batch, test: Batch) -> list[dict[str, Any]]:
-        """Score predictors with known or simple answers on the test sequences: chance and oracle among them."""
+        """Score predictors without learning on the test sequences, chance and oracle among them."""
         return []
 
     def diagnose(self, model: nn.Module, batch: Batch) -> dict[str, float]:

@@ -59,3 +59,22 @@ def _inside(model: SequenceModel, inputs: Int[Tensor, "one time"]) -> dict[str, 
     if isinstance(encoder, RecurrentEncoder):
         return {"quantities": {name: value[0].tolist() for name, value in _recurrent_quantities(encoder, rows).items()}}
     return {"attention": _attention_weights(encoder, rows)[0].tolist()}
+
+
+def _recurrent_quantities(
+    encoder: RecurrentEncoder, rows: Float[Tensor, "one time width"]
+) -> dict[str, Float[Tensor, "one time hidden"]]:
+    """Give every gate and state of the first layer, of its forward direction if it has two."""
+    layer = encoder.recurrent[0]
+    return (layer.forward_layer if isinstance(layer, BidirectionalLayer) else layer).quantities(rows)
+
+
+def _attention_weights(
+    encoder: TransformerEncoder, rows: Float[Tensor, "one time width"]
+) -> Float[Tensor, "one heads query source"]:
+    """Give the weights of the first block, whose attention reads normalized rows if the block is pre-norm."""
+    rows = rows if encoder.positions is None else encoder.positions(rows)
+    block = encoder.blocks[0]
+    rows = block.attention_norm(rows) if isinstance(block, PreNormBlock) else rows
+    visible = causal(rows.shape[1]) if encoder.causal else full(rows.shape[1])
+    return block.attention.quantities(rows, visible)["weights"]

@@ -19,9 +19,10 @@ from clew.models.recurrent_encoder import RecurrentEncoder
 from clew.models.sequence_model import SequenceModel
 from clew.models.transformer_encoder import TransformerEncoder
 from clew.tasks.cue_recall import CueRecall
-from clew.tasks.task import evaluation_mode
+from clew.tasks.task import Task, evaluation_mode
 
 CHUNK = 512
+SEED = 62064
 AT_CHANCE = "accuracy near 1/4: the cue is out of reach; a higher one would mean that the answer is read elsewhere"
 
 
@@ -45,6 +46,17 @@ class Intervention:
     accuracy: float | None
     followed: float | None
     expected: str
+
+
+def intervene(model: nn.Module, task: Task, test: Batch) -> list[dict[str, Any]]:
+    """Run every intervention with the seed that all runs of a comparison share.
+
+    Raises:
+        ConfigError: If the task is not cue recall.
+    """
+    if not isinstance(task, CueRecall):
+        raise ConfigError(complain("intervene", "task", "'cue_recall'", f"'{task.name}'"))
+    return run_interventions(model, task, test, torch.Generator().manual_seed(SEED))
 
 
 def run_interventions(
@@ -138,9 +150,7 @@ def hide_cue(model: nn.Module, task: CueRecall, test: Batch) -> Intervention:
     return _result("hide_cue", answers == cues, None, AT_CHANCE)
 
 
-def run_at_delay(
-    model: nn.Module, task: CueRecall, delay: int, count: int, generator: torch.Generator
-) -> Intervention:
+def run_at_delay(model: nn.Module, task: CueRecall, delay: int, count: int, generator: torch.Generator) -> Intervention:
     """Ask for the cue after another delay than the trained one, on fresh episodes."""
     name = f"run_at_delay_{delay}"
     expected = f"no promise: the model was trained at delay {task.delay} only; at best accuracy stays as it was"
@@ -169,9 +179,7 @@ def _inputs_and_cues(task: CueRecall, test: Batch) -> tuple[Int[Tensor, "episode
     return inputs, inputs.gather(1, cue_places(inputs).unsqueeze(1)).squeeze(1)
 
 
-def _with_cue(
-    inputs: Int[Tensor, "episodes time"], cues: Int[Tensor, " episodes"]
-) -> Int[Tensor, "episodes time"]:
+def _with_cue(inputs: Int[Tensor, "episodes time"], cues: Int[Tensor, " episodes"]) -> Int[Tensor, "episodes time"]:
     return inputs.scatter(1, cue_places(inputs).unsqueeze(1), cues.unsqueeze(1))
 
 

@@ -1,0 +1,53 @@
+"""Dropout with its own mask, drawn from a generator that the caller holds.
+
+Fused kernels draw from hidden generators; here equal generator states give equal masks, whatever else runs.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from clew.errors import ConfigError, complain
+
+
+class Dropout(nn.Module):
+    """Zero a fraction of the elements while training, and scale the rest so that the mean stays.
+
+    In evaluation mode, or with a fraction of 0, rows pass unchanged and nothing is drawn.
+
+    Attributes:
+        fraction: Probability of each element to become zero, in [0, 1).
+        generator: Draws the masks, on its own device; assign another one to share it between layers.
+    """
+
+    def __init__(self, fraction: float, generator: torch.Generator | None = None) -> None:
+        """Make the layer.
+
+        Args:
+            fraction: Probability of each element to become zero.
+            generator: Draws the masks; by default a new one seeded with 0.
+
+        Raises:
+            ConfigError: If the fraction is outside [0, 1).
+        """
+        super().__init__()
+        if not 0 <= fraction < 1:
+            raise ConfigError(complain("Dropout", "fraction", "in [0, 1)", fraction))
+        self.fraction = fraction
+        self.generator = generator if generator is not None else torch.Generator().manual_seed(0)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the next call draws a mask."""
+        return self.training and self.fraction > 0
+
+    def forward(self, rows: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Draw a mask and apply it."""
+        if not self.is_active:
+            return rows
+        drawn = torch.rand(rows.shape, generator=self.generator, device=self.generator.device)
+        factor = (drawn >= self.fraction).to(rows.device, rows.dtype) / (1 - self.fraction)
+        return rows * factor
+
+    def extra_repr(self) -> str:
+        return f"fraction={self.fraction}"

@@ -1,0 +1,273 @@
+"""The tables of the recall report: results, every run, losses, costs, reference predictors, contrasts, run folders.
+
+Each function takes the results of `clew recall` and gives a `Table`; a failed run is a row that says why. Interventions
+have a file of their own. Start with `accuracy_table`.
+"""
+
+from collections.abc import Sequence
+
+from clew.rendering.numbers import (
+    NOT_COMPUTED,
+    format_count,
+    format_fraction,
+    format_interval,
+    format_number,
+    format_probability,
+    format_seconds,
+    format_signed,
+    format_spread,
+)
+from clew.rendering.tables import Cell, Column, Group, Row, Table
+from clew.report.recall_words import PUBLISHED_NOTE, Json, at_delay, contrast_groups, delays_of, recipe_name, time_words
+
+_SEPARATOR = " · "
+
+
+def accuracy_table(results: Json) -> Table:
+    """Show accuracy at the scored query by delay and recipe: every seed, mean, spread, verdict, chance and oracle."""
+    seeds = ", ".join(str(seed) for seed in results["protocol"]["seeds"])
+    published = any(cell["published_accuracy"] is not None for cell in results["cells"])
+    columns = [
+        Column("Recipe", "left"),
+        Column("Each seed", "left", f"seeds {seeds}, in this order"),
+        Column("Mean ± sd", "right", "sample standard deviation over seeds; none for one seed"),
+        Column("Solved", "right", "seeds with an accuracy of at least 0.99, of those that finished"),
+        Column("Verdict", "left", wraps=True),
+        Column("Published mean"),
+    ]
+    note = PUBLISHED_NOTE.format(batch_size=results["protocol"].get("batch_size", "not recorded"))
+    groups = [
+        Group(
+            [*(_accuracy_row(cell, results) for cell in at_delay(results["cells"], delay)), *_bounds(results, delay)],
+            f"Delay {delay}",
+        )
+        for delay in delays_of(results["cells"])
+    ]
+    caption = "Test accuracy of the move after RECALL (fraction of episodes)"
+    return Table(caption, columns, groups, [note] if published else [])
+
+
+def _accuracy_row(cell: Json, results: Json) -> Row:
+    published = cell["published_accuracy"]
+    return [
+        recipe_name(cell["recipe"]),
+        seed_list([accuracy_words(row) for row in runs_of(results, cell)]),
+        Cell((_mean_words(cell),), "strong"),
+        f"{cell['solved']}/{cell['finished']}",
+        cell["verdict"],
+        "" if published is None else format_spread(published, cell["published_sd"], 2),
+    ]
+
+
+def _mean_words(cell: Json) -> str:
+    return format_spread(cell["mean_accuracy"], cell["sd_accuracy"], cell["finished"])
+
+
+def _bounds(results: Json, delay: int) -> list[Row]:
+    references = {reference["name"]: reference for reference in at_delay(results["references"], delay)}
+    return [
+        [Cell((name.capitalize(),), "muted"), "", Cell((format_fraction(references[name]["accuracy"]),), "muted")]
+        + ["", Cell((references[name]["words"],), "muted"), ""]
+        for name in ("chance", "oracle")
+        if name in references
+    ]
+
+
+def runs_of(results: Json, cell: Json) -> list[Json]:
+    """Keep the runs of one recipe at one delay, in the order of the seeds."""
+    rows = [row for row in at_delay(results["rows"], cell["delay"]) if row["recipe"] == cell["recipe"]]
+    return sorted(rows, key=lambda row: row["seed"])
+
+
+def accuracy_words(row: Json) -> str:
+    """Write a run's test accuracy, or that it failed."""
+    return format_fraction(row["test_accuracy"]) if row["status"] == "finished" else "failed"
+
+
+def seed_list(words: Sequence[str]) -> str:
+    """Write what each seed gave, in order."""
+    return _SEPARATOR.join(words)
+
+
+def runs_table(results: Json) -> Table:
+    """Show every run: accuracy with its interval, losses and the selected epoch, or the reason of a failure."""
+    columns = [
+        Column("Recipe, seed", "left"),
+        Column("Accuracy"),
+        Column("Correct"),
+        Column("Interval", "left", "for the proportion of test episodes of this one trained model"),
+        Column("Cue loss (nats)", note="at the query after RECALL"),
+        Column("Validation cue loss (nats)", note="at the selected epoch; what selection minimizes"),
+        Column("All-token loss (nats)"),
+        Column("Selected epoch"),
+    ]
+    rows = results["rows"]
+    groups = [
+        Group([_run_row(row, len(columns)) for row in at_delay(rows, delay)], f"Delay {delay}")
+        for delay in delays_of(rows)
+    ]
+    return Table("Every run on the sealed test episodes", columns, groups)
+
+
+def _run_row(row: Json, columns: int) -> Row:
+    name = f"{recipe_name(row['recipe'])}, {row['seed']}"
+    if row["status"] != "finished":
+        return [name, Cell((f"{row['status']}: {row['reason'] or 'no reason kept'}",), "bad", columns - 1)]
+    return [
+        name,
+        format_fraction(row["test_accuracy"]),
+        f"{format_count(row['test_correct'])} / {format_count(row['test_count'])}",
+        format_interval(row["test_interval"]),
+        format_number(row["test_cue_loss_nats"]),
+        format_number(row["validation_cue_loss_nats"]),
+        format_number(row["test_all_loss_nats"]),
+        format_count(row["selected_epoch"]),
+    ]
+
+
+def loss_table(results: Json) -> Table:
+    """Show the loss of the one query that needs memory beside the loss of all tokens, each with what it can reach."""
+    columns = [
+        Column("Recipe", "left"),
+        Column("Cue loss (nats)", note="mean over seeds, at the query after RECALL"),
+        Column("All-token loss (nats)", note="mean over seeds and all next-token targets; what training minimizes"),
+        Column("Above its floor (nats)", note="all-token loss minus the oracle's, which no predictor can go below"),
+    ]
+    groups = [
+        Group(
+            [*(_loss_row(cell, _floor(results, delay)) for cell in at_delay(results["cells"], delay))]
+            + _loss_bounds(results, delay),
+            f"Delay {delay}",
+        )
+        for delay in delays_of(results["cells"])
+    ]
+    return Table("How the average hides memory: test loss of the cue and of all tokens", columns, groups)
+
+
+def _floor(results: Json, delay: int) -> float | None:
+    oracle = [item for item in at_delay(results["references"], delay) if item["name"] == "oracle"]
+    return oracle[0]["all_loss_nats"] if oracle else None
+
+
+def _loss_row(cell: Json, floor: float | None) -> Row:
+    loss = cell["mean_all_loss_nats"]
+    above = loss - floor if isinstance(loss, float) and floor is not None else None
+    return [
+        recipe_name(cell["recipe"]),
+        format_number(cell["mean_cue_loss_nats"]),
+        format_number(loss, 4),
+        NOT_COMPUTED if above is None else format_signed(above),
+    ]
+
+
+def _loss_bounds(results: Json, delay: int) -> list[Row]:
+    return [
+        [
+            Cell(("Oracle (the floor)" if item["name"] == "oracle" else "Uniform guess",), "muted"),
+            Cell((_or_dash(item["cue_loss_nats"], 3),), "muted"),
+            Cell((_or_dash(item["all_loss_nats"], 4),), "muted"),
+            "",
+        ]
+        for item in at_delay(results["references"], delay)
+        if item["name"] in ("oracle", "chance")
+    ]
+
+
+def _or_dash(value: float | None, digits: int) -> str:
+    return "–" if value is None else format_number(value, digits)
+
+
+def cost_table(results: Json) -> Table:
+    """Show what each recipe costs: parameters, state, work, tokens and time."""
+    columns = [
+        Column("Recipe", "left"),
+        Column("Parameters"),
+        Column("State size", note="numbers kept for one sequence to go on after its last step"),
+        Column("Multiply-adds an episode", note="one episode, forward"),
+        Column("Tokens seen", note="by one run in training"),
+        Column("Seconds a run", note="wall time, other runs at work beside it"),
+    ]
+    groups = [
+        Group([_cost_row(cell) for cell in at_delay(results["cells"], delay)], f"Delay {delay}")
+        for delay in delays_of(results["cells"])
+    ]
+    return Table("What each recipe costs", columns, groups)
+
+
+def _cost_row(cell: Json) -> Row:
+    counts = (cell[key] for key in ("parameters", "state_size", "multiply_adds", "tokens_seen"))
+    seconds = cell["seconds"]
+    return [
+        recipe_name(cell["recipe"]),
+        *map(format_count, counts),
+        NOT_COMPUTED if seconds is None else format_seconds(float(seconds)),
+    ]
+
+
+def references_table(results: Json) -> Table:
+    """Show what predictors without any training reach."""
+    columns = [
+        Column("Predictor", "left"),
+        Column("What it does", "left", wraps=True),
+        Column("Accuracy"),
+        Column("Cue loss (nats)", note="– where the predictor gives an answer and no probabilities"),
+        Column("All-token loss (nats)"),
+    ]
+    groups = [
+        Group([_reference_row(item) for item in at_delay(results["references"], delay)], f"Delay {delay}")
+        for delay in delays_of(results["references"])
+    ]
+    return Table("Reference predictors on the same test episodes", columns, groups)
+
+
+def _reference_row(item: Json) -> Row:
+    return [
+        item["name"].replace("_", " ").capitalize(),
+        item["words"],
+        format_fraction(item["accuracy"]),
+        _or_dash(item["cue_loss_nats"], 3),
+        _or_dash(item["all_loss_nats"], 4),
+    ]
+
+
+def contrast_table(results: Json) -> Table:
+    """Show each difference between two recipes: in words first, then in numbers."""
+    columns = [
+        Column("Recipes", "left"),
+        Column("In words", "left", wraps=True),
+        Column("Difference", note="of the mean accuracies"),
+        Column("Interval", "left", "bootstrap over test episodes, paired between the two recipes"),
+        Column("p, episodes", note="over test episodes, for these trained models"),
+        Column("p, seeds", note="permutation test over seeds, which are not paired"),
+    ]
+    groups = [Group([_contrast_row(item) for item in items], f"Delay {d}") for d, items in contrast_groups(results)]
+    return Table("Each difference in test accuracy, in words and in numbers", columns, groups)
+
+
+def _contrast_row(item: Json) -> Row:
+    return [
+        f"{recipe_name(item['first'])} minus {recipe_name(item['second'])}",
+        item["words"],
+        format_signed(item["difference"]),
+        format_interval(item["interval"], format_signed),
+        format_probability(item["p_episodes"]),
+        format_probability(item["p_seeds"]),
+    ]
+
+
+def folders_table(results: Json) -> Table:
+    """Show where each run lies, how long it took and when its test was scored."""
+    timings = results["timings"]
+    columns = [Column("Run", "left"), Column("Recipe, delay, seed", "left"), Column("Seconds"), Column("Test scored")]
+    rows = [_folder_row(row, timings) for row in results["rows"]]
+    return Table("Run folders", columns, [Group(rows)])
+
+
+def _folder_row(row: Json, timings: Json) -> Row:
+    seconds = timings.get("runs", {}).get(row["run"])
+    return [
+        row["run"] or "none",
+        f"{recipe_name(row['recipe'])}, {row['delay']}, {row['seed']}",
+        NOT_COMPUTED if seconds is None else format_seconds(float(seconds)),
+        time_words(timings.get("test_scored_at", {}).get(row["run"]) or "never"),
+    ]
