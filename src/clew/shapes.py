@@ -12,6 +12,8 @@ from torch import Tensor
 
 from clew.errors import ShapeError, complain
 
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
 
 def valid_from_lengths(
     lengths: Tensor | Sequence[int], time: int, where: str = "valid_from_lengths"
@@ -30,7 +32,7 @@ def valid_from_lengths(
     [[True, False, False], [True, True, True]]
     """
     counts = torch.as_tensor(lengths)
-    if counts.ndim != 1 or not is_integer(counts):
+    if counts.ndim != 1 or counts.dtype not in INTEGERS:
         raise ShapeError(complain(where, "lengths", "whole numbers of shape (batch,)", describe(counts)))
     for row in _first_true((counts < 1) | (counts > time)):
         length = int(counts[row])
@@ -66,7 +68,8 @@ def resolve_valid(
     if lengths is not None:
         counted = valid_from_lengths(lengths, time, where)
         if len(counted) != batch:
-            raise ShapeError(complain(where, "lengths", f"one for each of batch={batch} rows", f"{len(counted)} lengths"))
+            rule = f"one for each of batch={batch} rows"
+            raise ShapeError(complain(where, "lengths", rule, f"{len(counted)} lengths"))
         return counted
     if valid is None:
         return None
@@ -99,11 +102,6 @@ def resolve_visible(
         rule = f"of shape (query={time}, source={time}) or (batch={batch}, query={time}, source={time})"
         raise ShapeError(complain(where, "visible", rule, tuple(visible.shape)))
     return visible
-
-
-def is_integer(tensor: Tensor) -> bool:
-    """Whether the elements are whole numbers by type; bool does not count."""
-    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
 
 
 def describe(tensor: Tensor) -> str:

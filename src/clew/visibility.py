@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from clew.errors import ConfigError, ShapeError, complain
-from clew.shapes import describe, is_integer, valid_from_lengths
+from clew.shapes import describe, valid_from_lengths
 
 HIDDEN_AT_MOST = -1e4
 """What additive masks in use hold at hidden places: -inf, the lowest number of the type, or -10000."""
@@ -66,9 +66,7 @@ def windowed(
     return (distances < window) & (distances >= 0 if causal else distances > -window)
 
 
-def _distances(
-    where: str, time: int, sources: int | None, device: torch.device | None
-) -> Int[Tensor, "query source"]:
+def _distances(where: str, time: int, sources: int | None, device: torch.device | None) -> Int[Tensor, "query source"]:
     """How many steps each source lies before each query; the last query stands at the last source."""
     sources = time if sources is None else sources
     if sources < time:
@@ -138,7 +136,9 @@ def to_key_padding_mask(valid: Bool[Tensor, "batch time"]) -> Bool[Tensor, "batc
     return ~valid
 
 
-def to_scaled_dot_product_attention(visible: Bool[Tensor, "*batch query source"]) -> Bool[Tensor, "*batch query source"]:
+def to_scaled_dot_product_attention(
+    visible: Bool[Tensor, "*batch query source"],
+) -> Bool[Tensor, "*batch_heads query source"]:
     """Give `attn_mask` of torch's functional attention: the same meaning, with an axis for the heads."""
     return visible.unsqueeze(1) if visible.ndim == 3 else visible
 
@@ -153,9 +153,7 @@ def to_additive(
     return torch.zeros(visible.shape, dtype=dtype, device=visible.device).masked_fill_(~visible, -torch.inf)
 
 
-def from_multihead_attention(
-    attn_mask: Tensor, heads: int | None = None
-) -> Bool[Tensor, "*batch query source"]:
+def from_multihead_attention(attn_mask: Tensor, heads: int | None = None) -> Bool[Tensor, "*batch query source"]:
     """Read `attn_mask` of torch.nn.MultiheadAttention, where True hides.
 
     Args:
@@ -174,7 +172,8 @@ def from_multihead_attention(
         raise ShapeError(complain("from_multihead_attention", "attn_mask", rule, got))
     by_head = attn_mask.unflatten(0, (-1, heads))
     if not torch.equal(by_head, by_head[:, :1].expand_as(by_head)):
-        raise ShapeError(complain("from_multihead_attention", "attn_mask", "equal in all heads of a row", "a difference"))
+        rule = "equal in all heads of a row"
+        raise ShapeError(complain("from_multihead_attention", "attn_mask", rule, "a difference"))
     return ~by_head[:, 0]
 
 
@@ -226,6 +225,5 @@ def from_additive(mask: Tensor) -> Bool[Tensor, "*batch query source"]:
 def _require_bool(where: str, what: str, mask: Tensor) -> None:
     if mask.dtype == torch.bool:
         return
-    kind = "an integer mask" if is_integer(mask) else "a float mask"
-    remedy = f"What {kind} means is not certain: read additive ones with from_additive, 1 = keep with from_attention_mask."
+    remedy = "Read a float mask that is added with from_additive, integers with 1 = keep with from_attention_mask."
     raise ShapeError(complain(where, what, "bool, True = hidden", describe(mask), remedy))

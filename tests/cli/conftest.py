@@ -8,8 +8,10 @@ import pytest
 
 from clew.cli import main
 from clew.cli.application import DEBUG_VARIABLE
+from clew.lab.progress import Progress
+from clew.lab.recall import RecallConfig, RecallOutcome
 
-Run = Callable[..., dict[str, Any]]
+Run = Callable[[Progress], RecallOutcome]
 
 
 @pytest.fixture(autouse=True)
@@ -29,25 +31,26 @@ def clew(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, st
     return run
 
 
-def results_of(*rows: dict[str, Any]) -> dict[str, Any]:
-    """Results of an experiment with these rows and nothing else."""
-    lists = ("rows", "cells", "references", "contrasts", "interventions", "warnings")
-    return {"quick": False, "protocol": {}, **{name: [] for name in lists}, "timings": {}, "rows": list(rows)}
-
-
 @pytest.fixture
 def replace_experiment(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], list[tuple[Any, ...]]]:
-    """Put a function in the place of `run_recall`; the list it gives fills with the arguments of each call."""
+    """Put a function in the place of `run_recall`; the list it gives fills with the arguments of each call.
+
+    Table and report are replaced too: what they show has tests of its own.
+    """
 
     def replace(run: Run) -> list[tuple[Any, ...]]:
         calls: list[tuple[Any, ...]] = []
 
-        def replacement(config: Any, out: Path, workers: int | None, progress: Any) -> dict[str, Any]:
+        def replacement(config: RecallConfig, out: Path, workers: int | None, progress: Progress) -> RecallOutcome:
             calls.append((config, out, workers))
             return run(progress)
 
         monkeypatch.setattr("clew.lab.recall.run_recall", replacement)
-        monkeypatch.setattr("clew.cli.recall.format_results", lambda results: f"table of {len(results['rows'])} rows")
+        monkeypatch.setattr("clew.report.recall.write_recall_report", lambda *arguments: None)
+        monkeypatch.setattr(
+            "clew.report.comparison_table.print_comparison",
+            lambda results, console: console.print(f"table of {len(results['rows'])} rows"),
+        )
         return calls
 
     return replace

@@ -30,14 +30,14 @@ def raising(error: BaseException) -> Callable[..., Any]:
     [
         (["recal"], "clew: command must be a known one, got 'recal'. Did you mean 'recall'?"),
         (["banana"], "clew: command must be a known one, got 'banana'. Known: recall."),
-        (["--verion"], "clew: option must be one of its own, got '--verion'. Did you mean '--version'?"),
+        (["--verion"], "clew: option must be a known one, got '--verion'. Did you mean '--version'?"),
         (
             ["recall", "--epoch", "3"],
-            "clew recall: option must be one of its own, got '--epoch'. Did you mean '--epochs'?",
+            "clew recall: option must be a known one, got '--epoch'. Did you mean '--epochs'?",
         ),
         (
             ["recall", "--delay=8"],
-            "clew recall: option must be one of its own, got '--delay'. Did you mean '--delays'?",
+            "clew recall: option must be a known one, got '--delay'. Did you mean '--delays'?",
         ),
         (
             ["recall", "--epochs", "many"],
@@ -45,7 +45,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
         ),
         (
             ["recall", "--delays", "8,16"],
-            "clew recall: --delays must be a whole number, got '8,16'. See `clew recall --help`.",
+            "clew recall: --delays must be a whole number, got '8,16'. Put spaces between several values.",
         ),
         (
             ["recall", "--delays"],
@@ -61,7 +61,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
         ),
         (
             ["recall", "--epochs", "3", "--epochs", "4"],
-            "clew recall: Parameter --epochs specified multiple times. See `clew recall --help`.",
+            "clew recall: --epochs must be given once, got several. Leave all but one out.",
         ),
         (
             ["recall", "--workers", "-1"],

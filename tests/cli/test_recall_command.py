@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 from clew.cli.application import build_application
-from clew.lab.recall import RecallConfig
+from clew.lab.recall import RecallConfig, RecallOutcome
 from clew.lab.recall.recipes import MODELS
 
 Clew = Callable[..., tuple[int, str, str]]
 Replace = Callable[[Callable[..., Any]], list[tuple[Any, ...]]]
 
 
-def results_of(*rows: dict[str, Any]) -> dict[str, Any]:
-    """Results of an experiment with these rows and nothing else."""
-    lists = ("rows", "cells", "references", "contrasts", "interventions", "warnings")
-    return {"quick": False, "protocol": {}, **{name: [] for name in lists}, "timings": {}, "rows": list(rows)}
+def outcome_of(*rows: dict[str, Any]) -> RecallOutcome:
+    """What an experiment with these rows, and nothing else, gives."""
+    lists = ("cells", "references", "contrasts", "interventions", "warnings")
+    results = {"quick": False, "protocol": {}, "rows": list(rows), **{name: [] for name in lists}, "timings": {}}
+    return RecallOutcome(results, {}, {"delay": 8})
 
 
 FINISHED = {"recipe": "gru", "delay": 8, "seed": 1, "status": "finished", "test_accuracy": 1.0}
@@ -54,21 +55,21 @@ FAILED = {"recipe": "gru", "delay": 8, "seed": 2, "status": "failed", "test_accu
 def test_options_become_a_configuration(
     clew: Clew, replace_experiment: Replace, words: list[str], config: RecallConfig, out: str, workers: int | None
 ) -> None:
-    calls = replace_experiment(lambda progress: results_of(FINISHED))
+    calls = replace_experiment(lambda progress: outcome_of(FINISHED))
     assert clew("recall", *words)[0] == 0
     assert calls == [(config, Path(out), workers)]
 
 
 def test_the_table_goes_to_stdout_and_the_report_is_named_on_stderr(clew: Clew, replace_experiment: Replace) -> None:
-    replace_experiment(lambda progress: results_of(FINISHED))
+    replace_experiment(lambda progress: outcome_of(FINISHED))
     assert clew("recall", "--out", "x") == (0, "table of 1 rows\n", "Report: x/report.html\n")
 
 
 def test_json_is_strict_and_alone_on_stdout(clew: Clew, replace_experiment: Replace) -> None:
-    def run(progress: Any) -> dict[str, Any]:
+    def run(progress: Any) -> RecallOutcome:
         progress.begin(2, 1)
         progress.finished("gru, delay 8, seed 1", "accuracy 1.000")
-        return results_of(FINISHED, FAILED)
+        return outcome_of(FINISHED, FAILED)
 
     replace_experiment(run)
     exit_code, printed, said = clew("recall", "--json", "--out", "x")
@@ -80,7 +81,8 @@ def test_json_is_strict_and_alone_on_stdout(clew: Clew, replace_experiment: Repl
         "2 runs, 1 of them already finished",
         "[2/2] gru, delay 8, seed 1: accuracy 1.000 (0:00 elapsed)",
         "Report: x/report.html",
-        "Error: clew recall: runs must be finished, got 1 of 2 failed. The table says why; the others are kept.",
+        "Error: clew recall: runs must be finished, got 1 of 2 failed. "
+        "The results say why; the same command tries them again and keeps the others.",
     ]
 
 

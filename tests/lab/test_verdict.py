@@ -124,11 +124,11 @@ def test_impossible_results_are_refused() -> None:
 def honest(name: str, seed: int, moves: int = 8) -> OracleComparison:
     """A predictor without knowledge whose move probabilities wander about 1/4; all else it knows."""
     generator = np.random.default_rng(seed)
-    logits = 0.1 * generator.normal(size=(512, moves, CUES))
+    logits = 0.1 * generator.normal(size=(256, moves, CUES))
     losses = np.log(np.exp(logits).sum(axis=2)) - logits[:, :, 0]  # target 0: all targets are alike
     excess = loss_excess(losses.mean(axis=1), log(4))
     right = int((logits.argmax(axis=2) == 0).sum())
-    return OracleComparison(name, right, 512 * moves, log(4) + excess.mean, excess.standard_error, log(4))
+    return OracleComparison(name, right, 256 * moves, log(4) + excess.mean, excess.standard_error, log(4))
 
 
 def test_honest_runs_are_rarely_called_a_leak() -> None:

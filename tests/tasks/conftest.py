@@ -81,6 +81,4 @@ def uniform(predictor: type[Predictor]) -> Callable[[int], Predictor]:
 @pytest.fixture
 def counting(predictor: type[Predictor]) -> Callable[[int], Predictor]:
     """Make a predictor that is certain that each id is followed by the next higher one."""
-    return lambda vocab: predictor(
-        lambda ids: CERTAIN * torch.nn.functional.one_hot((ids + 1) % vocab, vocab).float()
-    )
+    return lambda vocab: predictor(lambda ids: CERTAIN * torch.nn.functional.one_hot((ids + 1) % vocab, vocab).float())

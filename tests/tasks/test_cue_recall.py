@@ -47,10 +47,7 @@ def test_the_floor_with_a_fixed_cue_is_met_in_every_episode(recall_predictor: Ma
 @pytest.mark.parametrize("delay", [1, 2, 3, 6, 9])
 def test_the_floor_with_a_random_cue_is_the_mean_over_its_places(recall_predictor: Make, delay: int) -> None:
     # The perfect predictor's loss depends on the place of BOS alone, and all places are equally likely.
-    rows = [
-        [0] * lead + [BOS, 1] + [2] * (delay - lead) + [RECALL, 1, EOS]
-        for lead in range(delay // 2 + 1)
-    ]
+    rows = [[0] * lead + [BOS, 1] + [2] * (delay - lead) + [RECALL, 1, EOS] for lead in range(delay // 2 + 1)]
     task = CueRecall(delay, "random")
     mean = task.evaluate(recall_predictor(delay, "random"), Batch(torch.tensor(rows)))["all_loss_nats"]
     assert task.all_loss_floor_nats == pytest.approx(mean, abs=1e-9)
@@ -115,7 +112,7 @@ def test_episodes_of_another_kind_are_refused(uniform: Make) -> None:
         "CueRecall: inputs must be episodes of delay + 5 = 14 tokens without padding, got shape (40, 13). "
         "Sample the episodes with the task's delay."
     )
-    with pytest.raises(ShapeError, match="got shape .40, 13. with padding"):
+    with pytest.raises(ShapeError, match=r"got shape \(40, 13\) with padding"):
         CueRecall(8).align(Batch(TEST.inputs, torch.ones_like(TEST.inputs, dtype=torch.bool)))
     inputs = TEST.inputs.clone()
     inputs[3, 10] = 2

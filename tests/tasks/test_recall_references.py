@@ -23,7 +23,9 @@ def rows(cue_position: str) -> dict[str, dict[str, float]]:
     return {row["name"]: row for row in CueRecall(8, cue_position).references(splits.train, splits.test)}
 
 
-def test_chance_oracle_and_constant_have_their_closed_forms(rows: dict[str, dict[str, float]], cue_position: str) -> None:
+def test_chance_oracle_and_constant_have_their_closed_forms(
+    rows: dict[str, dict[str, float]], cue_position: str
+) -> None:
     floor = CueRecall(8, cue_position).all_loss_floor_nats
     assert list(rows) == ["chance", "oracle", "uniform_movement", "constant", "most_common_move"]
     scores = {name: (row["accuracy"], row["cue_loss_nats"], row["all_loss_nats"]) for name, row in rows.items()}
@@ -59,7 +61,7 @@ def test_the_most_common_move_shares_ties_and_counts_the_cue(cue_position: str) 
 
 
 def test_the_most_common_move_is_right_as_often_as_its_share_says() -> None:
-    # Given the counts, the cue is one of the delay + 1 moves, all equally likely: the best answer has its count's share.
+    # Given the counts, each of the delay + 1 moves is equally likely to be the cue: the best has its share.
     episodes = sample_episodes(20_000, 8, torch.Generator().manual_seed(5))
     test = Batch(episodes)
     counts = torch.stack([(episodes[:, 1:10] == move).sum(dim=1) for move in range(4)], dim=1)

@@ -99,7 +99,7 @@ def test_a_misspelt_key_is_refused_with_the_nearest_one():
 
 def test_all_wrong_values_are_told_at_once():
     with pytest.raises(ConfigError) as error:
-        TrainConfig(epochs=0, batch_size=-1, learning_rate=0, clip_norm=0)
+        TrainConfig(epochs=0, batch_size=-1, learning_rate=0.0, clip_norm=0.0)
     assert all(name in str(error.value) for name in ("epochs", "batch_size", "learning_rate", "clip_norm"))
 
 

@@ -12,6 +12,7 @@ from cyclopts.exceptions import (
     CoercionError,
     ConsumeMultipleError,
     MissingArgumentError,
+    RepeatArgumentError,
     UnknownCommandError,
     UnknownOptionError,
     UnusedCliTokensError,
@@ -25,7 +26,7 @@ USAGE = 2
 INTERRUPTED = 130
 
 _KINDS = {int: "a whole number", float: "a number", Path: "a path"}
-_ON_EVERY_COMMAND = ("--help", "--debug")
+_FLAGS = ("--help", "--debug")  # of every command
 
 
 class UsageError(ConfigError):
@@ -72,16 +73,17 @@ def _describe_command_line(error: CycloptsError) -> str:
         case UnknownOptionError():
             option = (error.token.keyword or error.token.value).split("=")[0]
             known = [name for argument in error.argument_collection for name in argument.names]
-            return complain(
-                where, "option", "one of its own", f"'{option}'", did_you_mean(option, [*known, *_ON_EVERY_COMMAND])
-            )
+            return complain(where, "option", "a known one", f"'{option}'", did_you_mean(option, [*known, *_FLAGS]))
         case ConsumeMultipleError():
             return complain(where, f"{error.keyword}", "followed by at least one value", "none", help_line)
         case MissingArgumentError() if error.argument is not None:
             return complain(where, error.keyword or error.argument.name, "followed by a value", "none", help_line)
         case CoercionError() if error.token is not None and error.msg is None:
             kind = _KINDS.get(error.target_type or str, "of the right kind")
-            return complain(where, f"{error.token.keyword}", kind, f"'{error.token.value}'", help_line)
+            remedy = "Put spaces between several values." if "," in error.token.value else help_line
+            return complain(where, f"{error.token.keyword}", kind, f"'{error.token.value}'", remedy)
+        case RepeatArgumentError():
+            return complain(where, f"{error.token.keyword}", "given once", "several", "Leave all but one out.")
         case UnusedCliTokensError():
             stray = " ".join(error.unused_tokens or ())
             return complain(where, "words", "options and their values", f"'{stray}'", help_line)
@@ -91,5 +93,6 @@ def _describe_command_line(error: CycloptsError) -> str:
 
 def _unknown_command(error: UnknownCommandError, where: str) -> str:
     tokens = error.unused_tokens or [""]
-    commands = [] if error.app is None else [name for name in error.app if not name.startswith("-")]
-    return complain(where, "command", "a known one", f"'{tokens[0]}'", did_you_mean(tokens[0], commands))
+    what = "option" if tokens[0].startswith("-") else "command"
+    known = [] if error.app is None else [name for name in error.app if name.startswith("-") == (what == "option")]
+    return complain(where, what, "a known one", f"'{tokens[0]}'", did_you_mean(tokens[0], known))

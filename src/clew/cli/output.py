@@ -2,14 +2,30 @@
 
 import os
 import sys
+from io import TextIOWrapper
+from typing import NoReturn
+
+from rich.console import Console
 
 
 class OutputClosedError(Exception):
     """The reader of stdout closed it, as `head` does; nothing is wrong and there is nobody to tell."""
 
 
+class ResultConsole(Console):
+    """A console on stdout whose closed reader is reported as everywhere else."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise OutputClosedError
+
+
+def result_console() -> ResultConsole:
+    """Make a console for tables on stdout, plain unless it is a terminal."""
+    return ResultConsole(highlight=False, soft_wrap=False)
+
+
 def print_result(text: str) -> None:
-    """Write a result to stdout.
+    """Write a result to stdout as it stands.
 
     Raises:
         OutputClosedError: If nobody reads it any more.
@@ -37,3 +53,10 @@ def abandon_output() -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)
+
+
+def accept_any_character() -> None:
+    """Let a stream with a narrow encoding show "?" for what it cannot write, rather than end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from clew.lab.progress import Progress, SilentProgress
 
@@ -19,13 +19,24 @@ if TYPE_CHECKING:
 REFRESHES_PER_SECOND = 4
 
 
-def progress_for(stream: IO[str]) -> Progress:
+@runtime_checkable
+class TextStream(Protocol):
+    """What is needed of stderr."""
+
+    def write(self, text: str, /) -> int: ...
+
+    def flush(self) -> None: ...
+
+    def isatty(self) -> bool: ...
+
+
+def progress_for(stream: TextStream) -> Progress:
     """Choose the listener that suits a stream; a terminal that cannot move its cursor gets plain lines."""
     if not stream.isatty():
         return LineProgress(stream)
     from rich.console import Console
 
-    console = Console(file=stream, highlight=False, markup=False)
+    console = Console(file=cast("IO[str]", stream), highlight=False, markup=False)
     return LineProgress(stream) if console.is_dumb_terminal else LiveProgress(console)
 
 
@@ -98,7 +109,7 @@ def duration(seconds: float) -> str:
 class LineProgress(SilentProgress):
     """One line when it starts, one for each run that ends, with the time so far and the time left."""
 
-    def __init__(self, stream: IO[str], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stream: TextStream, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._pace = Pace(clock)
         self._is_heard = True

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from clew.cli.faults import FailedRunsError, UsageError
-from clew.cli.output import print_result
+from clew.cli.output import print_result, result_console
 from clew.errors import ConfigError, complain
+from clew.files import dump_json
 
 if TYPE_CHECKING:
-    from clew.lab.recall import RecallConfig
+    from clew.lab.recall import RecallConfig, RecallOutcome
 
 OUT = Path("runs/recall")
 QUICK_OUT = Path("runs/recall-quick")
@@ -42,7 +43,7 @@ def recall(
         delays: Numbers of random moves between the cue and its recall [default: 8 16 32; quick: 8].
         seeds: Initialization seeds, one run each [default: 6206 6207 6208; quick: 6206 6207].
         recipes: Models to compare: rnn, gru, lstm, transformer [default: rnn gru transformer].
-        epochs: Passes over the training episodes of each run [default: 60; quick: 3].
+        epochs: Passes over the training episodes of each run [default: 60; quick: 12].
         cue_position: fixed, or random: then no absolute position points to the cue [default: fixed].
         out: Folder for the runs and the report [default: runs/recall; quick: runs/recall-quick].
         workers: Processes that run side by side; 0 trains in this one [default: one a core].
@@ -60,8 +61,12 @@ def recall(
     }
     config = _configure(quick, {name: value for name, value in given.items() if value is not None})
     out = out or (QUICK_OUT if quick else OUT)
-    results = _run(config, out, workers)
-    _show(results, out, json)
+    outcome = _run(config, out, workers)
+    try:
+        _show(outcome.results, json)
+    finally:  # a reader of the table that left does not cost the report
+        _write_report(outcome, out / "report.html")
+    _complain_about_failures(outcome.results["rows"])
 
 
 def _configure(quick: bool, given: dict[str, Any]) -> "RecallConfig":
@@ -78,7 +83,7 @@ def _configure(quick: bool, given: dict[str, Any]) -> "RecallConfig":
         raise UsageError(str(error)) from error
 
 
-def _run(config: "RecallConfig", out: Path, workers: int | None) -> dict[str, Any]:
+def _run(config: "RecallConfig", out: Path, workers: int | None) -> "RecallOutcome":
     from clew.cli.progress import progress_for
     from clew.lab.recall import run_recall
 
@@ -90,16 +95,30 @@ def _run(config: "RecallConfig", out: Path, workers: int | None) -> dict[str, An
         raise KeyboardInterrupt(words) from None
 
 
-def _show(results: dict[str, Any], out: Path, as_json: bool) -> None:
-    """Print the results, then say on stderr where the report is and what failed."""
-    from clew.files import dump_json
-    from clew.report import recall_table
+def _write_report(outcome: "RecallOutcome", path: Path) -> None:
+    from clew.report.recall import write_recall_report
 
-    print_result(dump_json(results) if as_json else recall_table(results))
-    print(f"Report: {out / 'report.html'}", file=sys.stderr)
-    failed = [row for row in results["rows"] if row["status"] == "failed"]
+    write_recall_report(outcome.results, outcome.curves, outcome.view, path)
+    print(f"Report: {path}", file=sys.stderr)
+
+
+def _show(results: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_result(dump_json(results))
+        return
+    from clew.report.comparison_table import print_comparison
+
+    print_comparison(results, result_console())
+
+
+def _complain_about_failures(rows: list[dict[str, Any]]) -> None:
+    """End with an error if runs failed, after all that did not fail has been shown.
+
+    Raises:
+        FailedRunsError: If a run failed.
+    """
+    failed = sum(row["status"] == "failed" for row in rows)
     if failed:
-        count = f"{len(failed)} of {len(results['rows'])}"
-        raise FailedRunsError(
-            complain("clew recall", "runs", "finished", f"{count} failed", "The table says why; the others are kept.")
-        )
+        got = f"{failed} of {len(rows)} failed"
+        remedy = "The results say why; the same command tries them again and keeps the others."
+        raise FailedRunsError(complain("clew recall", "runs", "finished", got, remedy))

@@ -101,7 +101,7 @@ def summarize(results: Sequence[RunResult], task: Task, splits: Splits, leaks: d
     return Comparison(
         rows=[result.to_row() for result in results],
         cells=describe_cells(results, leaks, task.chance_accuracy, task.oracle_accuracy),
-        contrasts=describe_contrasts(results),
+        contrasts=describe_contrasts(results, leaks),
         references=references,
         warnings=warnings_of(results, leaks),
         timings=timings_of(results),

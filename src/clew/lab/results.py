@@ -93,17 +93,17 @@ def describe_cells(
     ]
 
 
-def describe_contrasts(results: Sequence[RunResult]) -> list[dict[str, Any]]:
+def describe_contrasts(results: Sequence[RunResult], leaks: dict[str, str]) -> list[dict[str, Any]]:
     """Compare every pair of recipes on the same test sequences, where the task has a scored query."""
     answers = {name: _answers(results, name) for name in _recipe_names(results)}
-    failed = {
-        name: sum(result.test is None for result in results if result.plan.recipe.name == name) for name in answers
-    }
     if all(matrix.shape[1] == 0 for matrix in answers.values()):
         return []
     contrasts = []
     for first, second in combinations(answers, 2):
-        contrast = describe_contrast(first, second, answers[first], answers[second], failed[first] + failed[second])
+        both = [result for result in results if result.plan.recipe.name in (first, second)]
+        failed = sum(result.test is None for result in both)
+        leaked = sum(result.identity in leaks for result in both)
+        contrast = describe_contrast(first, second, answers[first], answers[second], failed, leaked)
         described = {name: getattr(contrast, name) for name in ("first", "second", "difference", "interval")}
         described |= {name: getattr(contrast, name) for name in ("p_episodes", "p_seeds", "label", "words")}
         described["interval"] = None if contrast.interval is None else list(contrast.interval)

@@ -51,3 +51,10 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"fraction={self.fraction}"
+
+
+def share_dropout_generator(module: nn.Module, generator: torch.Generator) -> None:
+    """Let all dropout layers within a module draw from one generator, so that no two of them draw the same mask."""
+    for layer in module.modules():
+        if isinstance(layer, Dropout):
+            layer.generator = generator

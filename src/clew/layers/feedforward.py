@@ -62,3 +62,7 @@ class MLP(nn.Module):
         preactivation = self.hidden_map(rows)
         hidden = self.activation.value(preactivation)
         return {"preactivation": preactivation, "hidden": hidden, "output": self.output_map(hidden)}
+
+    def multiply_adds(self, time: int) -> int:
+        """Multiply-adds of the two maps for one sequence of `time` steps."""
+        return time * (self.hidden_map.weight.numel() + self.output_map.weight.numel())

@@ -1,8 +1,8 @@
 """The gated recurrent unit, reset applied after the recurrent product, as torch.nn.GRU has it.
 
-`gru_step` states the equations. `_forward_through_time` computes the same in place, because at small widths the number
-of calls a step decides the time: it takes 0.4 of the time of a loop over `gru_step`. `_backward_through_time` is derived
-from them. Tests hold both against the equations, autograd, torch.nn and numpy.
+`gru_step` states the equations. `_forward_through_time` computes the same in place, because at small widths the
+number of calls a step decides the time: it takes 0.4 of the time of a loop over `gru_step`. `_backward_through_time` is
+derived from them. Tests hold both against the equations, autograd, torch.nn and numpy.
 """
 
 from typing import Any, NamedTuple
@@ -13,12 +13,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from clew.layers.recurrent import RecurrentLayer, Sequence, State, last_states
-from clew.layers.through_time import Steps, states_before, sum_over_uses, with_initial
+from clew.layers.recurrent import Bias, RecurrentLayer, Sequence, State, Weight, fused_options, last_states
+from clew.layers.through_time import Steps, project_all_steps, states_before, step_by_step, sum_over_uses, with_initial
 from clew.layers.valid_steps import ValidSteps
-
-Weight = Float[Tensor, "gates_hidden width"]
-Bias = Float[Tensor, " gates_hidden"]
 
 
 class GRUQuantities(NamedTuple):
@@ -70,25 +67,28 @@ class _Trace(NamedTuple):
 
 
 def _forward_through_time(
-    inputs: Steps, initial: State, weight_ih: Weight, weight_hh: Weight, bias_ih: Bias, bias_hh: Bias, keep: bool = False
+    inputs: Steps,
+    initial: State,
+    weight_ih: Weight,
+    weight_hh: Weight,
+    bias_ih: Bias,
+    bias_hh: Bias,
 ) -> _Trace:
-    """Run all steps in place; without `keep` only the states of the trace mean anything."""
+    """Run all steps in place: what the inputs contribute becomes the gates and candidates."""
     time, batch, _ = inputs.shape
     hidden = initial.shape[1]
     gated = 2 * hidden
-    flat = inputs.flatten(0, 1)
-    gates = torch.addmm(bias_ih[:gated] + bias_hh[:gated], flat, weight_ih[:gated].t()).view(time, batch, gated)
-    candidates = torch.addmm(bias_ih[gated:], flat, weight_ih[gated:].t()).view(time, batch, hidden)
-    products = inputs.new_empty(time if keep else 1, batch, hidden).expand(time, batch, hidden)
+    gates = project_all_steps(inputs, weight_ih[:gated], bias_ih[:gated] + bias_hh[:gated])
+    candidates = project_all_steps(inputs, weight_ih[gated:], bias_ih[gated:])
+    products = inputs.new_empty(time, batch, hidden).copy_(bias_hh[gated:])
     states = inputs.new_empty(time, batch, hidden)
 
-    gates_weight, candidate_weight, candidate_bias = weight_hh[:gated].t(), weight_hh[gated:].t(), bias_hh[gated:]
+    gates_weight, candidate_weight = weight_hh[:gated].t(), weight_hh[gated:].t()
     reset, update = gates.chunk(2, dim=-1)
     h = initial
-    for ru, r, u, n, q, h_next in _step_by_step(gates, reset, update, candidates, products, states):
+    for ru, r, u, n, q, h_next in step_by_step(gates, reset, update, candidates, products, states):
         ru.addmm_(h, gates_weight).sigmoid_()
-        torch.addmm(candidate_bias, h, candidate_weight, out=q)
-        n.addcmul_(r, q).tanh_()
+        n.addcmul_(r, q.addmm_(h, candidate_weight)).tanh_()
         h = torch.lerp(n, h, u, out=h_next)
     return _Trace(states, gates, candidates, products)
 
@@ -119,7 +119,7 @@ def _backward_through_time(direct: Steps, before: Steps, weight_hh: Weight, trac
     reset_factor = candidate_factor * q * r * (1 - r)
     products = torch.stack([reset_factor, (before - n) * u * (1 - u), candidate_factor * r], dim=2)
     states = with_initial(direct)
-    steps = _step_by_step(products, products.flatten(2), u, states[1:], states[1:].unsqueeze(2), states[:-1])
+    steps = step_by_step(products, products.flatten(2), u, states[1:], states[1:].unsqueeze(2), states[:-1])
     for factors, ruq, u_t, own, own_by_gate, earlier in reversed(steps):
         factors.mul_(own_by_gate)
         earlier.addcmul_(own, u_t).addmm_(ruq, weight_hh)
@@ -131,25 +131,27 @@ class _DerivedGRU(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, inputs: Tensor, initial: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor, bias_hh: Tensor
+        ctx: Any,
+        inputs: Tensor,
+        initial: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias_ih: Tensor,
+        bias_hh: Tensor,
     ) -> Tensor:
-        trace = _forward_through_time(inputs, initial, weight_ih, weight_hh, bias_ih, bias_hh, keep=True)
+        trace = _forward_through_time(inputs, initial, weight_ih, weight_hh, bias_ih, bias_hh)
         ctx.save_for_backward(inputs, initial, weight_ih, weight_hh, *trace)
         return trace.states
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, direct: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, direct: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         inputs, initial, weight_ih, weight_hh, *trace = ctx.saved_tensors
         before = states_before(initial, trace[0])
         states, products, candidates = _backward_through_time(direct, before, weight_hh, _Trace(*trace))
         at_inputs = torch.cat([products[:, :, :2].flatten(2), candidates], dim=2)
         shared = sum_over_uses(at_inputs, products.flatten(2), inputs, before, weight_ih, ctx.needs_input_grad[0])
         return shared.inputs, states[0], *shared[1:]
-
-
-def _step_by_step(*parts: Tensor) -> list[tuple[Tensor, ...]]:
-    return list(zip(*(part.unbind(0) for part in parts), strict=True))
 
 
 class GRULayer(RecurrentLayer):
@@ -163,20 +165,17 @@ class GRULayer(RecurrentLayer):
     gates = 3
 
     def step(self, projected: Float[Tensor, "*steps gates_hidden"], states: tuple[Tensor, ...]) -> GRUQuantities:
-        return gru_step(projected, *states, self.weight_hh, self.bias_hh)
+        (state,) = states
+        return gru_step(projected, state, self.weight_hh, self.bias_hh)
 
-    def _derived(self, inputs: Sequence, initial: tuple[State, ...]) -> tuple[Sequence, ...]:
-        arguments = (
-            inputs.transpose(0, 1), *initial, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        )
+    def _through_time(self, inputs: Steps, initial: tuple[State, ...]) -> tuple[Steps, ...]:
+        (state,) = initial
         if torch.is_grad_enabled():
-            states = _DerivedGRU.apply(*arguments)
-        else:
-            states = _forward_through_time(*arguments).states
-        return (states.transpose(0, 1),)
+            return (_DerivedGRU.apply(inputs, state, *self.weights),)
+        return (_forward_through_time(inputs, state, *self.weights).states,)
 
     def _fused(
         self, inputs: Sequence, initial: tuple[State, ...], steps: ValidSteps | None
     ) -> tuple[Sequence, tuple[State, ...]]:
-        rows, _ = torch.gru(inputs, initial[0].unsqueeze(0), self.weights, **FUSED_OPTIONS)
+        rows, _ = torch.gru(inputs, initial[0].unsqueeze(0), self.weights, *fused_options())
         return rows, last_states((rows,), initial, steps)

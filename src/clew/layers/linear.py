@@ -25,9 +25,7 @@ class Linear(nn.Module):
     torch.Size([5, 4, 2])
     """
 
-    def __init__(
-        self, inputs: int, outputs: int, bias: bool = True, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, bias: bool = True, generator: torch.Generator | None = None) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(0) if generator is None else generator
         bound = 1 / math.sqrt(inputs)

@@ -4,11 +4,12 @@ The position of a step is the number of valid steps before it. So left padding, 
 move it, and a row alone has the positions that it has in a batch.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from clew.errors import ConfigError, ShapeError, complain
 
@@ -42,7 +43,7 @@ def count_positions(valid: Bool[Tensor, "batch time"]) -> Int[Tensor, "batch tim
     return torch.where(valid, valid.cumsum(dim=1) - 1, 0)
 
 
-class Positions(nn.Module):
+class Positions(nn.Module, ABC):
     """What both kinds share: a table with a vector for each of `max_positions` positions."""
 
     def __init__(self, width: int, max_positions: int) -> None:
@@ -73,7 +74,7 @@ class Positions(nn.Module):
         if time > self.max_positions:
             counts = valid.sum(dim=1)
             self._require_positions(int(counts.max()), f" at row {int(counts.argmax())}")
-        return rows + table[count_positions(valid)]
+        return rows + embedding(count_positions(valid), table)
 
     def _require_positions(self, needed: int, place: str) -> None:
         if needed > self.max_positions:
@@ -112,6 +113,5 @@ class SinusoidalPositions(Positions):
     def table(self, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "positions width"]:
         """Give the table in the type of the rows, rounded once from double precision."""
         if self._table.dtype != dtype or self._table.device != device:
-            positions = torch.arange(self.max_positions, device=device)
-            self._table = sinusoids(positions, self.width).to(dtype)
+            self._table = sinusoids(torch.arange(self.max_positions), self.width).to(device, dtype)
         return self._table

@@ -24,8 +24,10 @@ from clew.layers.valid_steps import ValidSteps
 
 KERNELS = ("derived", "fused", "explicit")
 
-Sequence = Float[Tensor, "batch steps width"]
+Sequence = Float[Tensor, "batch steps _"]
 State = Float[Tensor, "batch hidden"]
+Weight = Float[Tensor, "gates_hidden _"]
+Bias = Float[Tensor, " gates_hidden"]
 
 
 class RecurrentLayer(nn.Module, ABC):
@@ -125,14 +127,21 @@ class RecurrentLayer(nn.Module, ABC):
         """Apply the cell's equations once: the named quantities after reading `projected` in `states`."""
 
     @abstractmethod
-    def _derived(self, inputs: Sequence, initial: tuple[State, ...]) -> tuple[Sequence, ...]:
-        """Run the derived kernel: each part of the state after each step."""
+    def _through_time(
+        self, inputs: Float[Tensor, "steps batch features"], initial: tuple[State, ...]
+    ) -> tuple[Float[Tensor, "steps batch hidden"], ...]:
+        """Run the derived kernel, time-major: each part of the state after each step."""
 
     @abstractmethod
     def _fused(
         self, inputs: Sequence, initial: tuple[State, ...], steps: ValidSteps | None
     ) -> tuple[Sequence, tuple[State, ...]]:
         """Run torch's kernel: the state after each step, and each part of the state after the last."""
+
+    def _derived(self, inputs: Sequence, initial: tuple[State, ...]) -> tuple[Sequence, ...]:
+        inputs = inputs.to(self.weight_ih.dtype)  # under autocast they may be narrower
+        after = self._through_time(inputs.transpose(0, 1), initial)
+        return tuple(part.transpose(0, 1) for part in after)
 
     def _explicit(self, inputs: Sequence, initial: tuple[State, ...]) -> tuple[Sequence, ...]:
         states = initial
@@ -152,7 +161,7 @@ class RecurrentLayer(nn.Module, ABC):
         return after[0], last_states(after, initial, steps)
 
     def _fastest_kernel(self, inputs: Tensor) -> str:
-        """Name the kernel that was measured fastest, forward and backward; `benchmarks/recurrent_layers.py` times them."""
+        """Name the kernel that was measured fastest, forward and backward, by `benchmarks/recurrent_layers.py`."""
         return "derived" if inputs.device.type == "cpu" or not self.has_fused_kernel else "fused"
 
     def _kernel(self, inputs: Tensor, kernel: str | None) -> str:
@@ -168,6 +177,11 @@ class RecurrentLayer(nn.Module, ABC):
         return kernel
 
     @property
+    def weights(self) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter, nn.Parameter]:
+        """The parameters in torch.nn's order."""
+        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+
+    @property
     def _name(self) -> str:
         return type(self).__name__
 
@@ -175,9 +189,11 @@ class RecurrentLayer(nn.Module, ABC):
         if inputs.ndim != 3 or inputs.shape[2] != self.features or inputs.shape[1] == 0:
             rule = f"(batch, time of at least 1, features={self.features})"
             raise ShapeError(complain(self._name, "inputs", rule, tuple(inputs.shape)))
-        if inputs.dtype != self.weight_ih.dtype:
+        if inputs.dtype != self.weight_ih.dtype and not torch.is_autocast_enabled(inputs.device.type):
             remedy = "Convert the inputs or the layer with .to(dtype)."
-            raise ShapeError(complain(self._name, "inputs", f"{self.weight_ih.dtype} as the weights", inputs.dtype, remedy))
+            raise ShapeError(
+                complain(self._name, "inputs", f"{self.weight_ih.dtype} as the weights", inputs.dtype, remedy)
+            )
         if valid is not None and (valid.dtype != torch.bool or valid.shape != inputs.shape[:2]):
             rule = f"bool of shape (batch, time) = {tuple(inputs.shape[:2])}"
             got = f"{valid.dtype} of shape {tuple(valid.shape)}"
@@ -186,7 +202,7 @@ class RecurrentLayer(nn.Module, ABC):
     def _initial_states(self, inputs: Tensor, initial: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
         shape = (len(inputs), self.hidden)
         if initial is None:
-            return tuple(inputs.new_zeros(shape) for _ in self.state_parts)
+            return tuple(self.weight_hh.new_zeros(shape) for _ in self.state_parts)
         if len(initial) != len(self.state_parts) or any(part.shape != shape for part in initial):
             rule = f"a tuple ({', '.join(self.state_parts)}) of shape (batch, hidden) = {shape} each"
             raise ShapeError(complain(self._name, "initial", rule, [tuple(part.shape) for part in initial]))
@@ -200,13 +216,19 @@ class RecurrentLayer(nn.Module, ABC):
         return f"features={self.features}, hidden={self.hidden}"
 
 
-def last_states(
-    after: tuple[Sequence, ...], initial: tuple[State, ...], steps: ValidSteps | None
-) -> tuple[State, ...]:
+def last_states(after: tuple[Sequence, ...], initial: tuple[State, ...], steps: ValidSteps | None) -> tuple[State, ...]:
     """Give each part of the state after the last valid step."""
     if steps is None:
         return tuple(part[:, -1] for part in after)
     return tuple(steps.last(part, first) for part, first in zip(after, initial, strict=True))
+
+
+def fused_options() -> tuple[bool, int, float, bool, bool, bool]:
+    """Give what torch.gru and its siblings want to know: biases, layers, dropout, train, bidirectional, batch_first.
+
+    `train` only says that a backward may follow, which it may in evaluation too; there is no dropout inside.
+    """
+    return True, 1, 0.0, torch.is_grad_enabled(), False, True
 
 
 def _steps_to_gather(valid: Bool[Tensor, "batch time"] | None, reverse: bool) -> ValidSteps | None:

@@ -10,15 +10,34 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-Steps = Float[Tensor, "time batch width"]
+Steps = Float[Tensor, "time batch _"]
 
 
-def states_before(initial: Float[Tensor, "batch hidden"], states: Steps) -> Steps:
+def project_all_steps(
+    inputs: Float[Tensor, "time batch features"],
+    weight: Float[Tensor, "gates_hidden features"],
+    bias: Float[Tensor, " gates_hidden"],
+) -> Float[Tensor, "time batch gates_hidden"]:
+    """Give `x W' + b` of every step by one product, in memory of its own that the steps may overwrite."""
+    time, batch, _ = inputs.shape
+    projected = inputs.new_empty(time, batch, len(bias))
+    torch.addmm(bias, inputs.flatten(0, 1), weight.t(), out=projected.flatten(0, 1))
+    return projected
+
+
+def states_before(
+    initial: Float[Tensor, "batch hidden"], states: Float[Tensor, "time batch hidden"]
+) -> Float[Tensor, "time batch hidden"]:
     """Give the state that went into each step."""
     return torch.cat([initial.unsqueeze(0), states[:-1]])
 
 
-def with_initial(direct: Steps) -> Float[Tensor, "time_and_initial batch width"]:
+def step_by_step(*parts: Float[Tensor, "time batch ..."]) -> list[tuple[Tensor, ...]]:
+    """Give the slices of each step side by side, as views."""
+    return list(zip(*(part.unbind(0) for part in parts), strict=True))
+
+
+def with_initial(direct: Float[Tensor, "time batch width"]) -> Float[Tensor, "time+1 batch width"]:
     """Put zeros for the initial state before the direct sensitivities; later steps add their part to each."""
     return torch.cat([torch.zeros_like(direct[:1]), direct])
 
@@ -26,7 +45,7 @@ def with_initial(direct: Steps) -> Float[Tensor, "time_and_initial batch width"]
 class SharedGradients(NamedTuple):
     """Gradients of the arguments of a derived recurrence, in their order; the inputs' is None where nobody needs it."""
 
-    inputs: Steps | None
+    inputs: Float[Tensor, "time batch features"] | None
     weight_ih: Float[Tensor, "gates_hidden features"]
     weight_hh: Float[Tensor, "gates_hidden hidden"]
     bias_ih: Float[Tensor, " gates_hidden"]

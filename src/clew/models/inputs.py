@@ -5,7 +5,7 @@ illegal id at padding is harmless. Positions belong to the encoder, not to this 
 """
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from clew.errors import ShapeError, complain
@@ -27,7 +27,7 @@ class TokenInput(nn.Module):
         return 0
 
     def forward(
-        self, inputs: Int[Tensor, "batch time"], valid: Bool[Tensor, "batch time"] | None = None
+        self, inputs: Shaped[Tensor, "batch time *features"], valid: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch time width"]:
         """Give each id its row; rows at padding are zero and receive no gradient.
 
@@ -59,7 +59,7 @@ class FeatureInput(nn.Module):
         return 0 if self.projection is None else time * self.features * self.width
 
     def forward(
-        self, inputs: Float[Tensor, "batch time features"], valid: Bool[Tensor, "batch time"] | None = None
+        self, inputs: Shaped[Tensor, "batch time *features"], valid: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch time width"]:
         """Map each row; rows at padding are zero and receive no gradient.
 

@@ -45,7 +45,7 @@ _HEAT_STOPS = {
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """How one series is drawn wherever it appears: `css_class` sets its colour, `marker` and `dash` do without colour."""
+    """How one series is drawn wherever it appears: `css_class` sets its colour, marker and dash do without."""
 
     css_class: str
     marker: Marker

@@ -131,7 +131,7 @@ def _cell(value: Value, corner: tuple[float, float], size: tuple[float, float], 
 def _row_labels(side: _Side, left: float, top: float) -> Markup:
     cell = side.axis.cell
     return joined(
-        label_at(left - 5, top + (place + 0.5) * cell + 3.2, words, css_class, "end")
+        label_at(left - 5, top + (place + 0.5) * cell + 3, words, css_class, "end")
         for place, words, css_class in _labels(side)
     )
 
@@ -153,6 +153,7 @@ def _labels(side: _Side) -> list[tuple[int, str, str]]:
             written.append((place, "…", "tick"))
         elif index % side.axis.step == 0 or index == side.axis.highlight:
             css_class = "tick strong" if index == side.axis.highlight else "tick"
+            css_class += " small" if side.axis.cell * side.axis.step < 12 else ""
             written.append((place, _short(side.axis.labels[index]), css_class))
     return written
 

@@ -19,7 +19,7 @@ Tone = Literal["plain", "muted", "strong", "bad"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column's name, how its cells are aligned, a note on what it holds, shown below the table, and whether it wraps."""
+    """A column's name, how its cells are aligned, a note shown below the table, and whether its text wraps."""
 
     name: str
     align: Alignment = "right"

@@ -8,16 +8,22 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from clew.rendering.tables import Cell, Column, Row, Table
+from clew.rendering.tables import Cell, Row, Table
 
 _STYLES = {"muted": "dim", "strong": "bold", "bad": "red", "plain": ""}
 
 
-def table_text(table: Table, plain: bool = False) -> RichTable:
-    """Lay a table out for `rich.console.Console.print`; the caption and the notes are left to the caller."""
+def table_text(table: Table, plain: bool = False, narrow: bool = False) -> RichTable:
+    """Lay a table out for `rich.console.Console.print`; the caption and the notes are left to the caller.
+
+    Columns that do not wrap keep their width; `narrow` lets them wrap too rather than cut numbers off.
+    """
     frame = RichTable(box=box.ASCII2 if plain else box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in table.columns:
-        frame.add_column(_heading(column, plain), justify=column.align, overflow="fold")
+    for place, column in enumerate(table.columns):
+        fixed = not (column.wraps or narrow)
+        width = _longest(table, place) if fixed else None
+        heading = Text(column.name, style="" if plain else "bold")
+        frame.add_column(heading, justify=column.align, overflow="fold", no_wrap=fixed, min_width=width)
     for group in table.groups:
         if group.title:
             frame.add_row(Text(group.title, style="" if plain else "bold"))
@@ -27,8 +33,10 @@ def table_text(table: Table, plain: bool = False) -> RichTable:
     return frame
 
 
-def _heading(column: Column, plain: bool) -> Text:
-    return Text(column.name, style="" if plain else "bold")
+def _longest(table: Table, place: int) -> int:
+    rows = [_row_text(row, plain=True) for group in table.groups for row in group.rows]
+    lines = [line for row in rows for line in row[place].plain.split("\n")]
+    return max(map(len, [table.columns[place].name, *lines]))
 
 
 def _row_text(row: Row, plain: bool) -> list[Text]:

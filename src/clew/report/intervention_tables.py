@@ -1,7 +1,7 @@
 """The interventions as one table: what was changed, what a model that uses the cue should do, and what each seed did.
 
-A row is one recipe at one delay under one intervention, with every seed. Where an intervention cannot be applied the row
-says why. Start with `interventions_table`.
+A row is one recipe at one delay under one intervention, with every seed. Where an intervention cannot be applied the
+row says why. Start with `interventions_table`.
 """
 
 from collections.abc import Sequence

@@ -32,16 +32,14 @@ def accuracy_picture(results: Json) -> Markup:
     """Draw test accuracy by delay: every seed with its interval, means joined, chance and oracle as lines."""
     styles = recipe_styles(results)
     groups = [_point_group(cell, results, styles[cell["recipe"]]) for cell in results["cells"]]
-    levels = [
-        Level(float(item["accuracy"]), name)
-        for name in ("chance", "oracle")
-        for item in results["references"][:99]
-        if item["name"] == name
-        and item["delay"] == delays_of(results["cells"])[0]
-        and finite(item["accuracy"]) is not None
-    ]
+    levels = [Level(value, name) for name in ("chance", "oracle") for value in _reference_values(results, name)]
     title = "Test accuracy of the move after RECALL"
     return point_chart(title, "delay (random moves)", Axis("fraction of episodes", 0.0, 1.0), groups, levels, title)
+
+
+def _reference_values(results: Json, name: str) -> list[float]:
+    values = (finite(item["accuracy"]) for item in results["references"] if item["name"] == name)
+    return list(dict.fromkeys(value for value in values if value is not None))
 
 
 def _point_group(cell: Json, results: Json, style: SeriesStyle) -> PointGroup:
@@ -117,8 +115,8 @@ def memory_figure(results: Json, curves: Curves) -> Markup:
     ]
     caption = (
         "Coloured: size of d(cue loss)/d(representation at the cue). Grey: norm of the gradient of all shared weights. "
-        "Validation episodes, one line a seed, logarithmic and equal axes. A grey line far above a falling coloured one "
-        "is a model that still learns, but not from the cue."
+        "Validation episodes, one line a seed, logarithmic and equal axes. A grey line far above the coloured one "
+        "is a model that still learns, but hardly from the cue."
     )
     if any(number is not None and number <= 0 for number in map(as_float, signals)):
         caption += " A gradient of exactly zero is drawn at the lower edge."

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from clew.rendering.numbers import (
     NOT_COMPUTED,
+    finite,
     format_count,
     format_fraction,
     format_interval,
@@ -29,9 +30,9 @@ def accuracy_table(results: Json) -> Table:
     published = any(cell["published_accuracy"] is not None for cell in results["cells"])
     columns = [
         Column("Recipe", "left"),
+        Column("Mean ± sd", note="sample standard deviation over seeds; none for one seed"),
+        Column("Solved", note="seeds with an accuracy of at least 0.99, of those that finished"),
         Column("Each seed", "left", f"seeds {seeds}, in this order"),
-        Column("Mean ± sd", "right", "sample standard deviation over seeds; none for one seed"),
-        Column("Solved", "right", "seeds with an accuracy of at least 0.99, of those that finished"),
         Column("Verdict", "left", wraps=True),
         Column("Published mean"),
     ]
@@ -51,26 +52,24 @@ def _accuracy_row(cell: Json, results: Json) -> Row:
     published = cell["published_accuracy"]
     return [
         recipe_name(cell["recipe"]),
-        seed_list([accuracy_words(row) for row in runs_of(results, cell)]),
-        Cell((_mean_words(cell),), "strong"),
+        Cell((format_spread(cell["mean_accuracy"], cell["sd_accuracy"], cell["finished"]),), "strong"),
         f"{cell['solved']}/{cell['finished']}",
+        seed_list([accuracy_words(row) for row in runs_of(results, cell)]),
         cell["verdict"],
         "" if published is None else format_spread(published, cell["published_sd"], 2),
     ]
 
 
-def _mean_words(cell: Json) -> str:
-    return format_spread(cell["mean_accuracy"], cell["sd_accuracy"], cell["finished"])
-
-
 def _bounds(results: Json, delay: int) -> list[Row]:
     references = {reference["name"]: reference for reference in at_delay(results["references"], delay)}
     return [
-        [Cell((name.capitalize(),), "muted"), "", Cell((format_fraction(references[name]["accuracy"]),), "muted")]
-        + ["", Cell((references[name]["words"],), "muted"), ""]
-        for name in ("chance", "oracle")
-        if name in references
+        [_muted(name.capitalize()), _muted(format_fraction(item["accuracy"])), "", "", _muted(item["words"]), ""]
+        for name, item in ((name, references[name]) for name in ("chance", "oracle") if name in references)
     ]
+
+
+def _muted(words: str) -> Cell:
+    return Cell((words,), "muted")
 
 
 def runs_of(results: Json, cell: Json) -> list[Json]:
@@ -133,14 +132,7 @@ def loss_table(results: Json) -> Table:
         Column("All-token loss (nats)", note="mean over seeds and all next-token targets; what training minimizes"),
         Column("Above its floor (nats)", note="all-token loss minus the oracle's, which no predictor can go below"),
     ]
-    groups = [
-        Group(
-            [*(_loss_row(cell, _floor(results, delay)) for cell in at_delay(results["cells"], delay))]
-            + _loss_bounds(results, delay),
-            f"Delay {delay}",
-        )
-        for delay in delays_of(results["cells"])
-    ]
+    groups = [Group(_loss_rows(results, delay), f"Delay {delay}") for delay in delays_of(results["cells"])]
     return Table("How the average hides memory: test loss of the cue and of all tokens", columns, groups)
 
 
@@ -149,9 +141,14 @@ def _floor(results: Json, delay: int) -> float | None:
     return oracle[0]["all_loss_nats"] if oracle else None
 
 
+def _loss_rows(results: Json, delay: int) -> list[Row]:
+    floor = _floor(results, delay)
+    return [*(_loss_row(cell, floor) for cell in at_delay(results["cells"], delay)), *_loss_bounds(results, delay)]
+
+
 def _loss_row(cell: Json, floor: float | None) -> Row:
     loss = cell["mean_all_loss_nats"]
-    above = loss - floor if isinstance(loss, float) and floor is not None else None
+    above = loss - floor if finite(loss) is not None and floor is not None else None
     return [
         recipe_name(cell["recipe"]),
         format_number(cell["mean_cue_loss_nats"]),
@@ -163,9 +160,9 @@ def _loss_row(cell: Json, floor: float | None) -> Row:
 def _loss_bounds(results: Json, delay: int) -> list[Row]:
     return [
         [
-            Cell(("Oracle (the floor)" if item["name"] == "oracle" else "Uniform guess",), "muted"),
-            Cell((_or_dash(item["cue_loss_nats"], 3),), "muted"),
-            Cell((_or_dash(item["all_loss_nats"], 4),), "muted"),
+            _muted("Oracle (the floor)" if item["name"] == "oracle" else "Chance"),
+            _muted(_or_dash(item["cue_loss_nats"], 3)),
+            _muted(_or_dash(item["all_loss_nats"], 4)),
             "",
         ]
         for item in at_delay(results["references"], delay)

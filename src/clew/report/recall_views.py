@@ -93,7 +93,10 @@ def gates_part(views: Json) -> Markup:
     for entry in gates:
         name = f"{recipe_name(entry['recipe'])}, seed {entry['seed']}"
         maps = [_quantity_map(quantity, values, tokens, views) for quantity, values in entry["quantities"].items()]
-        caption = f"{name}, the same test episode (delay {views['delay']}). Gates run from 0 to 1; other quantities have zero at the middle of their scale."
+        caption = (
+            f"{name}, the same test episode (delay {views['delay']}). Gates run from 0 to 1; other quantities have "
+            "zero at the middle of their scale."
+        )
         parts += [subsection(name), figure(joined(maps), caption + _gap_words(len(tokens)), "panels wide")]
     return fragments(*parts)
 

@@ -77,11 +77,12 @@ def _counted(number: int, noun: str) -> str:
 
 def warnings_of(results: Json) -> list[str]:
     """List what a reader must know before any number: the warnings of the protocol, then each failed run."""
-    failures = [
-        f"{recipe_name(row['recipe'])}, delay {row['delay']}, seed {row['seed']} failed: {row['reason'] or 'no reason kept'}"
-        for row in failed_rows(results)
-    ]
-    return [*results["warnings"], *failures]
+    return [*results["warnings"], *map(_failure_words, failed_rows(results))]
+
+
+def _failure_words(row: Json) -> str:
+    place = f"{recipe_name(row['recipe'])}, delay {row['delay']}, seed {row['seed']}"
+    return f"{place} failed: {row['reason'] or 'no reason kept'}"
 
 
 def warnings_title(results: Json) -> str:
@@ -114,7 +115,8 @@ def protocol_pairs(results: Json) -> list[tuple[str, str]]:
 def _training_words(protocol: Json) -> str:
     return (
         f"{_known(protocol, 'epochs')} epochs, batches of {_known(protocol, 'batch_size')}, "
-        f"Adam at {_plain(protocol, 'learning_rate')}, global gradient norm clipped at {_plain(protocol, 'clip_norm')}; "
+        f"Adam at {_plain(protocol, 'learning_rate')}, "
+        f"global gradient norm clipped at {_plain(protocol, 'clip_norm')}; "
         "loss: mean next-token cross-entropy over all positions"
     )
 
@@ -169,8 +171,8 @@ def limits(results: Json) -> list[str]:
         "The spread is over initializations on one fixed set of episodes. It is not a confidence interval, "
         "and says nothing about other sets of episodes.",
         "An interval of a test proportion belongs to one trained model. It does not cover another initialization.",
-        "Each delay is trained on its own. Nothing here shows that a model carries over to delays it was not trained on, "
-        "except where an intervention tries it.",
+        "Each delay is trained on its own. Nothing here shows that a model carries over to delays it was not "
+        "trained on, except where an intervention tries it.",
         "One learning rate, one budget and one size were used for every recipe. "
         "With tuning, more training or other sizes the order may change.",
         "A recipe that fails here was not trained to remember by this budget; it is not shown to be unable to.",

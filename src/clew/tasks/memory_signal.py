@@ -104,5 +104,5 @@ def _through_rows(
     at_cue = rows[torch.arange(len(rows), device=rows.device), cues]
     is_cue = torch.arange(rows.shape[1], device=rows.device) == cues.unsqueeze(1)
     rows = torch.where(is_cue.unsqueeze(-1), at_cue.unsqueeze(1), rows)
-    weights = [weight for block in encoder.blocks for weight in block.attention.parameters()]
+    weights = [weight for name, weight in encoder.named_parameters() if ".attention." in name]
     return _Path(model.head(encoder(rows).rows[:, -1:])[:, 0], [at_cue], weights)

@@ -19,7 +19,6 @@ from clew.data.batch import Batch
 from clew.errors import ConfigError, DataError, ShapeError, complain
 from clew.tasks.task import Aligned, Task, evaluation_mode
 
-
 # torch would otherwise leave out a target of -100 silently; what does not count is said by `scored` alone.
 NOTHING_IGNORED = torch.iinfo(torch.int64).min
 

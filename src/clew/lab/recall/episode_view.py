@@ -7,15 +7,13 @@ that shows how a model keeps its cue; it proves nothing by itself, the intervent
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from clew.data.batch import Batch
 from clew.data.recall_episodes import TOKEN_WORDS
 from clew.errors import ConfigError, complain
-from clew.models.recurrent_encoder import RecurrentEncoder
 from clew.models.sequence_model import SequenceModel
-from clew.models.transformer_encoder import TransformerEncoder
 from clew.tasks.cue_recall import CueRecall
 from clew.tasks.task import evaluation_mode
 
@@ -55,26 +53,10 @@ def view_episode(model: nn.Module, task: CueRecall, test: Batch, row: int = 0) -
 
 
 def _inside(model: SequenceModel, inputs: Int[Tensor, "one time"]) -> dict[str, Any]:
-    encoder, rows = model.encoder, model.embed(inputs)
-    if isinstance(encoder, RecurrentEncoder):
-        return {"quantities": {name: value[0].tolist() for name, value in _recurrent_quantities(encoder, rows).items()}}
-    return {"attention": _attention_weights(encoder, rows)[0].tolist()}
-
-
-def _recurrent_quantities(
-    encoder: RecurrentEncoder, rows: Float[Tensor, "one time width"]
-) -> dict[str, Float[Tensor, "one time hidden"]]:
-    """Give every gate and state of the first layer, of its forward direction if it has two."""
-    layer = encoder.recurrent[0]
-    return (layer.forward_layer if isinstance(layer, BidirectionalLayer) else layer).quantities(rows)
-
-
-def _attention_weights(
-    encoder: TransformerEncoder, rows: Float[Tensor, "one time width"]
-) -> Float[Tensor, "one heads query source"]:
-    """Give the weights of the first block, whose attention reads normalized rows if the block is pre-norm."""
-    rows = rows if encoder.positions is None else encoder.positions(rows)
-    block = encoder.blocks[0]
-    rows = block.attention_norm(rows) if isinstance(block, PreNormBlock) else rows
-    visible = causal(rows.shape[1]) if encoder.causal else full(rows.shape[1])
-    return block.attention.quantities(rows, visible)["weights"]
+    named = model.encoder.quantities(model.embed(inputs))
+    if "blocks.0.attention.weights" in named:
+        return {"attention": named["blocks.0.attention.weights"][0].tolist()}
+    # Of a layer that reads both ways, the forward direction.
+    named = {name.replace("forward_layer.", ""): value for name, value in named.items()}
+    first = {name.removeprefix("recurrent.0."): value for name, value in named.items() if "recurrent.0." in name}
+    return {"quantities": {name: value[0].tolist() for name, value in first.items() if "." not in name}}

@@ -1,0 +1,202 @@
+"""A stack of Transformer blocks over rows: positions are added once, padding is never read, the past cannot see ahead.
+
+Visibility is decided here, once for all blocks: what the caller permits, and what is real, and, if causal, what is not
+later. The blocks only obey.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor, nn
+
+from clew import visibility
+from clew.errors import ConfigError, complain, did_you_mean
+from clew.layers.dropout import share_dropout_generator
+from clew.layers.normalization import LayerNorm
+from clew.layers.positions import LearnedPositions, SinusoidalPositions
+from clew.models.blocks import BLOCKS, TransformerBlock
+from clew.models.encoded import Encoded
+from clew.shapes import resolve_valid, resolve_visible
+
+POSITIONS = ("learned", "sinusoidal")
+
+
+class TransformerEncoder(nn.Module):
+    """Positions, blocks, and for pre-norm blocks a final normalization.
+
+    Attributes:
+        width: Features of a row, at every stage.
+        causal: Whether a query reads only its own position and earlier ones.
+        norm: "pre" or "post".
+        positions: Position layer, or None.
+        blocks: The blocks in order.
+        final_norm: Normalization of the last sum; None for post-norm, where it is normalized already.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        mlp: int,
+        layers: int = 1,
+        causal: bool = False,
+        norm: str = "pre",
+        positions: str | None = "learned",
+        max_positions: int = 512,
+        head_dim: int | None = None,
+        value_dim: int | None = None,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Make the encoder.
+
+        Args:
+            width: Features of a row.
+            heads, head_dim, value_dim: Attention heads and their widths; by default width / heads.
+            mlp: Hidden features of each block's MLP.
+            layers: Number of blocks.
+            causal: Whether a query reads only its own position and earlier ones.
+            norm: "pre" or "post", the class of the blocks.
+            positions: "learned", "sinusoidal", or None: then the rows' order is known only through visibility.
+            max_positions: Size of the position table.
+            activation: Activation of the MLPs.
+            dropout: Fraction dropped while training; see `clew.models.blocks.TransformerBlock`.
+            generator: Draws the initial weights; by default a new one seeded with 0. Dropout draws from one of its own
+                with the same seed, until it is given another.
+
+        Raises:
+            ConfigError: If a name is unknown or a size out of range.
+        """
+        super().__init__()
+        if norm not in BLOCKS:
+            raise ConfigError(complain("TransformerEncoder", "norm", "'pre' or 'post'", f"'{norm}'"))
+        if layers < 1 or mlp < 1:
+            raise ConfigError(complain("TransformerEncoder", "sizes", "at least 1", f"layers={layers}, mlp={mlp}"))
+        generator = generator if generator is not None else torch.Generator().manual_seed(0)
+        self.width, self.causal, self.norm = width, causal, norm
+        self.positions = _position_layer(positions, width, max_positions, generator)
+        self.blocks = nn.ModuleList(
+            BLOCKS[norm](width, heads, mlp, head_dim, value_dim, activation, dropout, generator) for _ in range(layers)
+        )
+        self.final_norm = LayerNorm(width) if norm == "pre" else None
+        self._causal_visible = torch.zeros(0, 0, dtype=torch.bool)
+        share_dropout_generator(self, torch.Generator().manual_seed(generator.initial_seed()))
+
+    def forward(
+        self,
+        rows: Float[Tensor, "batch time width"],
+        valid: Shaped[Tensor, "batch time"] | None = None,
+        visible: Shaped[Tensor, "*batch query source"] | None = None,
+        initial: object = None,
+    ) -> Encoded:
+        """Encode.
+
+        Args:
+            rows: Inputs; what stands at padding is replaced by zero and may be anything, NaN too.
+            valid: True at real steps; None if all are.
+            visible: True where a query may read a source, (query, source) or (batch, query, source); combined with
+                `valid` and causality.
+            initial: None: attention has no state to start from.
+
+        Returns:
+            Rows of the same shape, zero at padding; no final state.
+
+        Raises:
+            ShapeError: If shapes or types do not fit, or there are more valid steps than positions.
+            ConfigError: If an initial state is given.
+        """
+        rows, allowed = self._enter(rows, valid, visible, initial)
+        for block in self.blocks:
+            rows = block(rows, allowed)
+        return Encoded(self._leave(rows, valid), None)
+
+    def quantities(
+        self,
+        rows: Float[Tensor, "batch time width"],
+        valid: Shaped[Tensor, "batch time"] | None = None,
+        visible: Shaped[Tensor, "*batch query source"] | None = None,
+    ) -> dict[str, Float[Tensor, "..."]]:
+        """Compute every named quantity from the equations, without dropout.
+
+        Returns:
+            "positioned", for block i "blocks.i." and each name of `TransformerBlock.quantities`, such as
+            "blocks.0.attention.weights" (batch, heads, query, source), and "output".
+        """
+        rows, allowed = self._enter(rows, valid, visible, None)
+        found = {"positioned": rows}
+        for index, block in enumerate(self._blocks()):
+            inside = block.quantities(rows, allowed)
+            rows = inside["output"]
+            found |= {f"blocks.{index}.{name}": value for name, value in inside.items()}
+        return found | {"output": self._leave(rows, valid)}
+
+    def combine_visibility(
+        self,
+        batch: int,
+        time: int,
+        valid: Shaped[Tensor, "batch time"] | None = None,
+        visible: Shaped[Tensor, "*batch query source"] | None = None,
+        device: torch.device | None = None,
+    ) -> Bool[Tensor, "*batch query source"] | None:
+        """Combine what the caller permits, what is real, and causality; None if nothing is hidden."""
+        allowed = resolve_visible("TransformerEncoder", visible, batch, time)
+        if valid is not None:
+            real = visibility.from_valid(valid)
+            allowed = real if allowed is None else allowed & real
+        if self.causal:
+            earlier = self._causal(time, device)
+            allowed = earlier if allowed is None else allowed & earlier
+        return allowed
+
+    def multiply_adds(self, time: int) -> int:
+        """Multiply-adds of one forward pass over one sequence of `time` steps.
+
+        Counts the four maps of attention, scores and mixing of all time^2 (query, source) pairs, hidden ones too, and
+        the MLPs; not normalizations, softmax, activations, biases and sums.
+        """
+        return sum(block.multiply_adds(time) for block in self._blocks())
+
+    def state_size(self, time: int) -> int:
+        """Floats to keep for one sequence after `time` steps: keys and values of all steps in all blocks."""
+        return sum(block.state_size(time) for block in self._blocks())
+
+    def _enter(
+        self, rows: Tensor, valid: Tensor | None, visible: Tensor | None, initial: object
+    ) -> tuple[Tensor, Tensor | None]:
+        if initial is not None:
+            remedy = "Attention keeps no state; give it the earlier steps as inputs."
+            raise ConfigError(complain("TransformerEncoder", "initial", "None", type(initial).__name__, remedy))
+        batch, time, _ = rows.shape
+        valid = resolve_valid("TransformerEncoder", batch, time, valid=valid)
+        allowed = self.combine_visibility(batch, time, valid, visible, rows.device)
+        if valid is not None:
+            rows = rows.masked_fill(~valid.unsqueeze(-1), 0)
+        return rows if self.positions is None else self.positions(rows, valid), allowed
+
+    def _leave(self, rows: Tensor, valid: Tensor | None) -> Tensor:
+        if self.final_norm is not None:
+            rows = self.final_norm(rows)
+        return rows if valid is None else rows.masked_fill(~valid.unsqueeze(-1), 0)
+
+    def _blocks(self) -> list[TransformerBlock]:
+        return list(self.blocks)  # pyright: ignore[reportReturnType]
+
+    def _causal(self, time: int, device: torch.device | None) -> Tensor:
+        """Give the causal rule, made once and cut to size: its corner is the rule for fewer steps."""
+        made = self._causal_visible
+        if len(made) < time or made.device != (device or made.device):
+            made = self._causal_visible = visibility.causal(max(time, len(made)), device=device)
+        return made[:time, :time]
+
+
+def _position_layer(
+    positions: str | None, width: int, max_positions: int, generator: torch.Generator
+) -> LearnedPositions | SinusoidalPositions | None:
+    if positions is None:
+        return None
+    if positions not in POSITIONS:
+        remedy = did_you_mean(positions, POSITIONS)
+        raise ConfigError(complain("TransformerEncoder", "positions", "known, or None", f"'{positions}'", remedy))
+    if positions == "learned":
+        return LearnedPositions(max_positions, width, generator=generator)
+    return SinusoidalPositions(width, max_positions)
