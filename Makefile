@@ -45,8 +45,9 @@ check: setup  ## lint, format and types
 	$(VENV_PYTHON) -m ruff format --check .
 	$(VENV_PYTHON) -m basedpyright
 
-bench: setup  ## what is compared with what: see benchmarks/
-	@for script in benchmarks/*.py; do echo "== $$script"; OMP_NUM_THREADS=1 $(VENV_PYTHON) "$$script" $(ARGS); done
+bench: setup  ## layers against torch.nn, then the whole experiment against a plain script; want an idle machine
+	$(VENV_PYTHON) benchmarks/recurrent_layers.py
+	$(VENV_PYTHON) benchmarks/recall_speed.py $(ARGS)
 
 clean:  ## remove .venv, caches and build outputs; results in runs/ stay
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis

@@ -20,11 +20,8 @@ from clew.layers.lstm import LSTMLayer
 from clew.layers.recurrent import RecurrentLayer
 from clew.layers.rnn import RNNLayer
 
-KINDS: list[tuple[type[nn.RNNBase], type[RecurrentLayer]]] = [
-    (nn.RNN, RNNLayer),
-    (nn.GRU, GRULayer),
-    (nn.LSTM, LSTMLayer),
-]
+Kind = tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[RecurrentLayer]]
+KINDS: list[Kind] = [(nn.RNN, RNNLayer), (nn.GRU, GRULayer), (nn.LSTM, LSTMLayer)]
 # batch, time, features, hidden, repeats
 SIZES = [(32, 128, 128, 128, 20), (8, 1024, 64, 64, 10), (64, 36, 16, 17, 100), (64, 12, 16, 17, 100)]
 WARM_UP = 3
@@ -55,10 +52,10 @@ def alternate(first: Callable[[], None], second: Callable[[], None], repeats: in
     return times
 
 
-def compare(kind: tuple[type[nn.RNNBase], type[RecurrentLayer]], size: tuple[int, ...]) -> tuple[float, float, float]:
+def compare(kind: Kind, size: tuple[int, ...]) -> tuple[float, float, float]:
     """Median milliseconds of torch.nn and of clew, and the median of their ratios."""
     batch, steps, features, hidden, repeats = size
-    theirs = kind[0](features, hidden, batch_first=True)  # pyright: ignore[reportArgumentType]
+    theirs = kind[0](features, hidden, batch_first=True)
     ours = kind[1](features, hidden)
     ours.load_state_dict({name.removesuffix("_l0"): value for name, value in theirs.state_dict().items()})
     inputs = torch.randn(batch, steps, features, generator=torch.Generator().manual_seed(0)).requires_grad_()
@@ -71,9 +68,8 @@ def compare(kind: tuple[type[nn.RNNBase], type[RecurrentLayer]], size: tuple[int
 def main() -> None:
     default_threads = torch.get_num_threads()
     print(f"torch {torch.__version__}, forward and backward, float32, CPU")
-    print(
-        f"{'threads':>7} {'batch':>5} {'time':>5} {'features':>8} {'hidden':>6}  kind {'torch.nn ms':>12} {'clew ms':>9} ratio"
-    )
+    shape = f"{'threads':>7} {'batch':>5} {'time':>5} {'features':>8} {'hidden':>6}"
+    print(f"{shape}  kind {'torch.nn ms':>12} {'clew ms':>9} ratio")
     for threads in sorted({default_threads, 1}, reverse=True):
         torch.set_num_threads(threads)
         for size in SIZES:

@@ -164,5 +164,5 @@ def test_what_is_not_certain_is_refused(call, text: str) -> None:
 
 
 def test_a_window_without_the_position_itself_is_refused() -> None:
-    with pytest.raises(ConfigError, match="windowed: window must be at least 1, the position itself, got 0."):
+    with pytest.raises(ConfigError, match=r"windowed: window must be at least 1, the position itself, got 0\."):
         visibility.windowed(3, 0)

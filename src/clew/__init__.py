@@ -5,10 +5,7 @@ Submodules and functions are imported when first used, so that `import clew` and
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
-
-__version__ = version("clew")
 
 _MODULES = ("data", "errors", "lab", "layers", "models", "tasks", "training", "visibility")
 _FUNCTIONS = {"compare": "clew.lab", "Splits": "clew.lab", "Recipe": "clew.lab"}
@@ -19,6 +16,8 @@ __all__ = ["Recipe", "Splits", "__version__", "compare", *_MODULES]  # pyright: 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"clew.{name}")
+    if name == "__version__":
+        return import_module("importlib.metadata").version("clew")
     if name in _FUNCTIONS:
         return getattr(import_module(_FUNCTIONS[name]), name)
     raise AttributeError(f"module 'clew' has no attribute '{name}'")

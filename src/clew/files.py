@@ -29,7 +29,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         Path(temporary).chmod(0o644)
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)

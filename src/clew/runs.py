@@ -27,7 +27,18 @@ from clew.files import append_line, cannot_write, dump_json, write_atomically
 FORMAT = 1
 LOCK_WAIT_SECONDS = 10.0
 # The rooms whose code can change what a run gives; the rest (display, reports, commands) is not part of its identity.
-RESULT_SOURCES = ("shapes.py", "visibility.py", "layers", "models", "data", "tasks", "training", "lab/jobs.py", "lab/recall")
+RESULT_SOURCES = (
+    "shapes.py",
+    "visibility.py",
+    "layers",
+    "models",
+    "data",
+    "tasks",
+    "training",
+    "lab/jobs.py",
+    "lab/examinations.py",
+    "lab/recall/interventions.py",
+)
 
 
 @cache
@@ -136,7 +147,7 @@ class RunFolder:
 
     def seconds(self) -> float:
         """Seconds spent in training, all sessions together."""
-        return sum(line["seconds"] for line in read_lines(self.path / "timings.jsonl"))
+        return float(sum(line["seconds"] for line in read_lines(self.path / "timings.jsonl")))
 
     def write_test(self, result: dict[str, Any]) -> None:
         """Write the score of the sealed test, once.

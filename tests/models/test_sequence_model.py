@@ -107,7 +107,8 @@ def test_a_damaged_or_foreign_model_is_one_clear_line(tmp_path):
 
 def test_equal_generators_give_equal_weights_and_others_do_not():
     first, again = make("transformer"), make("transformer")
-    other = build("transformer", **SMALL, heads=2, mlp=12, max_positions=16, generator=torch.Generator().manual_seed(4))
+    seeded = torch.Generator().manual_seed(4)
+    other = build("transformer", **SMALL, heads=2, mlp=12, max_positions=16, generator=seeded)
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
     assert not torch.equal(first.head.linear.weight.float(), other.head.linear.weight)
 
@@ -122,7 +123,7 @@ def test_equal_generators_give_equal_weights_and_others_do_not():
         ("gru", SMALL | {"hidden": 0}, "build('gru'): hidden must be a whole number of at least 1, got 0."),
         ("gru", SMALL | {"dropout": 1.0}, "build('gru'): dropout must be in [0, 1), got 1.0."),
         ("gru", SMALL | {"head": "class_token"}, "head must be 'rows', 'last' or 'mean', got 'class_token'."),
-        ("lstm", SMALL | {"activation": "relu"}, "build('lstm'): options must be ones that apply to it, got activation."),
+        ("lstm", SMALL | {"activation": "relu"}, "options must be ones that apply to it, got activation."),
         ("transformer", SMALL | {"embedding": 4}, "build('transformer'): embedding must be hidden=8, got 4."),
         ("transformer", SMALL | {"bidirectional": True}, "options must be ones that apply to it, got bidirectional."),
         ("transformer", SMALL | {"head": "class_token", "causal": True}, "head must be another than 'class_token'"),
@@ -147,4 +148,5 @@ def test_wrong_inputs_are_one_clear_line():
 
 
 def test_a_width_is_another_word_for_a_transformers_hidden():
-    assert build("transformer", vocab=7, outputs=7, width=12, heads=2, mlp=24, max_positions=36).parameter_count() == 1915
+    model = build("transformer", vocab=7, outputs=7, width=12, heads=2, mlp=24, max_positions=36)
+    assert model.parameter_count() == 1915

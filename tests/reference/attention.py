@@ -23,7 +23,9 @@ class Gradients(NamedTuple):
     weights: Weights
 
 
-def weights_of(weight: Array, bias: Array, output_weight: Array, output_bias: Array, heads: int, head_dim: int) -> Weights:
+def weights_of(
+    weight: Array, bias: Array, output_weight: Array, output_bias: Array, heads: int, head_dim: int
+) -> Weights:
     """Cut the stacked input map into maps of the heads: all queries, then all keys, then all values."""
     value_dim = output_weight.shape[1] // heads
     ends = np.cumsum([head_dim] * (2 * heads) + [value_dim] * heads)[:-1]
@@ -71,7 +73,8 @@ def attention_backward(rows: Array, visible: Mask, weights: Weights, sensitivity
     g_output_weight = np.zeros_like(output_weight)
     g_maps: dict[str, list[tuple[Array, Array]]] = {"query": [], "key": [], "value": []}
     for h in range(heads):
-        q, k, v = ([rows[b] @ w.T + c for b in range(len(rows))] for w, c in (weights.query[h], weights.key[h], weights.value[h]))
+        maps = (weights.query[h], weights.key[h], weights.value[h])
+        q, k, v = ([row @ w.T + c for row in rows] for w, c in maps)
         part = slice(h * value_dim, (h + 1) * value_dim)
         sensitivities: dict[str, list[Array]] = {"query": [], "key": [], "value": []}
         for b in range(len(rows)):
@@ -84,7 +87,7 @@ def attention_backward(rows: Array, visible: Mask, weights: Weights, sensitivity
             sensitivities["query"].append(g_scores @ k[b])
             sensitivities["key"].append(g_scores.T @ q[b])
             sensitivities["value"].append(a.T @ g_context)
-        for name, (w, _) in (("query", weights.query[h]), ("key", weights.key[h]), ("value", weights.value[h])):
+        for name, (w, _) in zip(g_maps, maps, strict=True):
             g = np.stack(sensitivities[name])
             g_rows += g @ w
             g_maps[name].append((np.einsum("bto,bti->oi", g, rows), g.sum(axis=(0, 1))))

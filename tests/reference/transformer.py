@@ -1,10 +1,11 @@
-"""LayerNorm with its backward, the MLP, sinusoids, blocks and a whole encoder in numpy, nothing shared with the package."""
+"""LayerNorm and its backward, MLP, sinusoids, blocks and encoder in numpy, nothing shared with the package."""
 
 import math
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+
 from reference.attention import Mask, attention, weights_of
 
 Array = NDArray[np.float64]

@@ -150,8 +150,7 @@ def fake_protocol() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.fixture
-def results() -> dict[str, Any]:
+def fake_results() -> dict[str, Any]:
     rows = [fake_row(recipe, delay, seed) for delay in DELAYS for recipe in RECIPES for seed in SEEDS]
     cells = [
         fake_cell(recipe, delay, [row for row in rows if (row["recipe"], row["delay"]) == (recipe, delay)])
@@ -176,8 +175,7 @@ def results() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.fixture
-def curves(results: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def fake_curves(results: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return {row["run"]: fake_curve(row) for row in results["rows"]}
 
 
@@ -199,11 +197,6 @@ def fake_curve(row: dict[str, Any]) -> list[dict[str, Any]]:
             }
         )  # fmt: skip
     return lines
-
-
-@pytest.fixture
-def views() -> dict[str, Any]:
-    return fake_views(16)
 
 
 def fake_views(delay: int) -> dict[str, Any]:
@@ -233,3 +226,51 @@ def _attention_row(query: int, steps: int, head: int, noise: random.Random) -> l
 def _quantity(name: str, step: int, unit: int, noise: random.Random) -> float:
     wave = math.sin(step / 3 + unit) + noise.uniform(-0.3, 0.3)
     return 1 / (1 + math.exp(-2 * wave)) if name.endswith("_gate") else math.tanh(wave) * (2 if "pre" in name else 1)
+
+
+@pytest.fixture
+def results() -> dict[str, Any]:
+    return fake_results()
+
+
+@pytest.fixture
+def curves(results: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    return fake_curves(results)
+
+
+@pytest.fixture
+def views() -> dict[str, Any]:
+    return fake_views(8)
+
+
+@pytest.fixture(scope="session")
+def report_page() -> str:
+    """The report of the made-up results with an episode of delay 16."""
+    from clew.report.recall import recall_report
+
+    results = fake_results()
+    return recall_report(results, fake_curves(results), fake_views(16))
+
+
+ODD_NAME = "<b>\"mine\"</b> & 'co' [bold]"
+
+
+@pytest.fixture
+def quick(results: dict[str, Any]) -> dict[str, Any]:
+    """One seed of two recipes, one with a name that must be escaped, one run with losses that are no numbers."""
+    rows = [dict(row) for row in results["rows"] if row["seed"] == 6206 and row["recipe"] in ("rnn", "gru")]
+    cells = [dict(cell) for cell in results["cells"] if cell["recipe"] in ("rnn", "gru")]
+    for record in (*rows, *cells):
+        record["recipe"] = ODD_NAME if record["recipe"] == "gru" else "rnn"
+    for cell in cells:
+        own = [row for row in rows if (row["recipe"], row["delay"]) == (cell["recipe"], cell["delay"])]
+        cell |= {"runs": 1, "finished": 1, "mean_accuracy": own[0]["test_accuracy"], "sd_accuracy": None}
+        cell |= {"published_accuracy": None, "published_sd": None, "mean_all_loss_nats": None}
+    rows[-1] |= {"test_cue_loss_nats": "NaN", "test_all_loss_nats": "Infinity", "validation_cue_loss_nats": None}
+    protocol = results["protocol"] | {"seeds": [6206], "recipes": ["rnn", ODD_NAME], "epochs": 8}
+    interventions = [record for record in results["interventions"] if record["recipe"] == "rnn"]
+    warning = f"{ODD_NAME} beat the oracle at delay 8: the data leak <i>the cue</i>"
+    return results | {
+        "quick": True, "protocol": protocol, "rows": rows, "cells": cells, "contrasts": [], "warnings": [warning],
+        "interventions": [record for record in interventions if record["seed"] == 6206],
+    }  # fmt: skip

@@ -42,4 +42,4 @@ def test_a_machine_path_is_seen(folder: str) -> None:
 
 
 def test_other_slashes_are_not_taken_for_paths() -> None:
-    assert machine_paths("runs/work/x, https://example.org/home/page, ../tmp/x, read/write") == []
+    assert machine_paths("runs/tmp/x, https://example.org/home/page, ../tmp/x, read/write") == []

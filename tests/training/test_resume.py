@@ -71,7 +71,7 @@ def test_a_truncated_checkpoint_names_the_folder_to_delete(cut, tmp_path):
     path = tmp_path / "last.safetensors"
     start().save(path)
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(RunError, match=r"checkpoint must be whole and of this run, got a damaged one .* Delete the folder"):
+    with pytest.raises(RunError, match=r"must be whole and of this run, got a damaged one .* Delete the folder"):
         start().restore(path)
 
 

@@ -7,6 +7,8 @@ from typing import NoReturn
 
 from rich.console import Console
 
+PLAIN_WIDTH = 100
+
 
 class OutputClosedError(Exception):
     """The reader of stdout closed it, as `head` does; nothing is wrong and there is nobody to tell."""
@@ -20,8 +22,8 @@ class ResultConsole(Console):
 
 
 def result_console() -> ResultConsole:
-    """Make a console for tables on stdout, plain unless it is a terminal."""
-    return ResultConsole(highlight=False, soft_wrap=False)
+    """Make a console for tables on stdout, as wide as the terminal, or of a fixed width in a pipe or a file."""
+    return ResultConsole(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 
 
 def print_result(text: str) -> None:

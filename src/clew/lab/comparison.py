@@ -143,4 +143,3 @@ def open_comparison_folder(path: Path) -> Path:
         raise cannot_write(path, error) from error
     write_atomically(path / MARKER, dump_json(MARK) + "\n")
     return path
-

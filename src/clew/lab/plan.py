@@ -68,15 +68,14 @@ class RunPlan:
 
     def to_mapping(self) -> dict[str, Any]:
         """Give plain values, for a worker process."""
-        recipe = {"name": self.recipe.name, "model": dict(self.recipe.model)}
-        recipe["training"] = self.recipe.training.to_mapping()
         plain = {"task": self.task, "seed": self.seed, "order_seed": self.order_seed, "data": self.data}
-        return plain | {"recipe": recipe, "device": self.device}
+        return plain | {"recipe": self.recipe.to_mapping(), "device": self.device}
 
     @classmethod
     def from_mapping(cls, values: dict[str, Any]) -> "RunPlan":
         """Build again from plain values."""
-        return cls(**(values | {"recipe": Recipe.from_mapping(values["recipe"])}))
+        others = {name: value for name, value in values.items() if name != "recipe"}
+        return cls(Recipe.from_mapping(values["recipe"]), **others)
 
 
 def plan_runs(

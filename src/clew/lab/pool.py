@@ -12,16 +12,16 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from clew.lab.examinations import examination_named
 from clew.lab.jobs import score_run, single_thread, train_run
-from clew.lab.messages import encode_batch, send
+from clew.lab.messages import encode_batch, encode_message, failure_reason
 from clew.lab.plan import RunPlan
 from clew.lab.progress import Progress
 from clew.lab.splits import Splits
-from clew.lab.worker import failure_reason
 from clew.runs import RunFolder
 
 Report = Callable[[dict[str, Any]], None]
@@ -134,38 +134,31 @@ class _Pool:
         try:
             while not self.is_ending:
                 item = self.waiting.get_nowait()
-                if worker is None or not worker.is_alive:
-                    worker = self._hire()
-                self._work_on(item, worker)
+                try:
+                    if worker is None or not worker.is_alive:
+                        worker = _Worker()
+                        self.workers.append(worker)
+                    self._work_on(item, worker)
+                    self.events.put(partial(_tell_finished, self.progress, item, self.root))
+                except Exception as error:
+                    reason = str(error) if isinstance(error, JobError) else failure_reason(error)
+                    self.events.put(partial(self._fail, item, reason))
         except queue.Empty:
             pass
         finally:
             self.events.put(None)
 
-    def _hire(self) -> "_Worker":
-        worker = _Worker()
-        self.workers.append(worker)
-        if self.is_ending:
-            worker.end()
-        return worker
-
     def _work_on(self, item: Work, worker: "_Worker") -> None:
         plan, splits = item.plan, item.splits
-        job = {"plan": plan.to_mapping(), "root": str(self.root)}
+        job = {"plan": plan.to_mapping(), "identity": plan.identity, "root": str(self.root)}
 
         def report(message: dict[str, Any]) -> None:
-            record, seconds = message["record"], message["seconds"]
-            self.events.put(lambda: _tell_epoch(self.progress, item, record, seconds))
+            self.events.put(partial(_tell_epoch, self.progress, item, message["record"], message["seconds"]))
 
-        try:
-            data = {"train": encode_batch(splits.train), "validation": encode_batch(splits.validation)}
-            worker.call({"kind": "train", **job, **data}, report)
-            test = splits.test.open_after(RunFolder(self.root / plan.identity).best)
-            worker.call({"kind": "score", **job, "test": encode_batch(test), "examination": item.examination}, report)
-            self.events.put(lambda: _tell_finished(self.progress, item, self.root))
-        except Exception as error:
-            reason = str(error) if isinstance(error, JobError) else failure_reason(error)
-            self.events.put(lambda: self._fail(item, reason))
+        data = {"train": encode_batch(splits.train), "validation": encode_batch(splits.validation)}
+        worker.call({"kind": "train", **job, **data}, report)
+        test = splits.test.open_after(RunFolder(self.root / plan.identity).best)
+        worker.call({"kind": "score", **job, "test": encode_batch(test), "examination": item.examination}, report)
 
     def _fail(self, item: Work, reason: str) -> None:
         self.failures[item.plan.identity] = reason
@@ -184,7 +177,6 @@ class _Worker:
             text=True,
             env=environment,
         )
-        self._receive()
 
     @property
     def is_alive(self) -> bool:
@@ -198,7 +190,8 @@ class _Worker:
         """
         assert self.process.stdin is not None
         try:
-            send(self.process.stdin, job)
+            self.process.stdin.write(encode_message(job))
+            self.process.stdin.flush()
         except OSError as error:
             raise JobError(self._how_it_died()) from error
         while (message := self._receive())["event"] != "done":

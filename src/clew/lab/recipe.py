@@ -1,7 +1,7 @@
 """A recipe: a model and how it is trained, under a name. What a comparison compares."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from clew.errors import ConfigError, complain
@@ -25,7 +25,7 @@ class Recipe:
 
     name: str
     model: Mapping[str, Any]
-    training: TrainConfig = TrainConfig()
+    training: TrainConfig = field(default_factory=TrainConfig)
 
     def __post_init__(self) -> None:
         where = f"Recipe '{self.name}'"
@@ -46,6 +46,10 @@ class Recipe:
         check_keys("Recipe", values, ["name", "model", "training"])
         training = TrainConfig.from_mapping(values.get("training", {}))
         return cls(values.get("name", ""), values.get("model", {}), training)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Give the plain values."""
+        return {"name": self.name, "model": dict(self.model), "training": self.training.to_mapping()}
 
     def build(self, seed: int) -> SequenceModel:
         """Build the model with weights drawn from a seed of their own."""

@@ -12,6 +12,7 @@ from clew.lab.plan import RunPlan
 from clew.lab.statistics import mean_and_deviation, wilson_interval
 from clew.lab.verdict import OracleComparison, SeedResult, describe_cell, describe_contrast, find_leaks
 from clew.runs import RunFolder
+from clew.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class RunResult:
         return self.plan.identity
 
     @property
+    def task(self) -> Task:
+        return self.plan.make_task()
+
+    @property
     def correct(self) -> str | None:
         """A "1" or "0" for each test sequence, where the task has a scored query."""
         return None if self.test is None else self.test["correct"]
@@ -48,7 +53,6 @@ class RunResult:
         test = self.test or {}
         correct, count = (None, None) if not self.correct else (self.correct.count("1"), len(self.correct))
         interval = None if correct is None or count is None else list(wilson_interval(correct, count))
-        selection = test.get("selection", {"metric": self.plan.make_task().selection, "value": None})
         row = {
             "recipe": self.plan.recipe.name,
             "seed": self.plan.seed,
@@ -58,9 +62,10 @@ class RunResult:
             "test_correct": correct,
             "test_count": count,
             "test_interval": interval,
-            f"validation_{selection['metric']}": selection["value"],
+            f"validation_{self.task.selection}": test.get("selection", {}).get("value"),
         }
-        row |= {f"test_{name}": value for name, value in test.get("metrics", {}).items()}
+        measured = test.get("metrics", {})
+        row |= {f"test_{name}": measured.get(name) for name in self.task.metrics}
         kept = ("selected_epoch", "parameters", "state_size", "multiply_adds", "tokens_seen")
         return row | {name: test.get(name) for name in kept} | {"run": self.identity}
 
@@ -118,9 +123,9 @@ def _describe_cell(
     cell: dict[str, Any] = {"recipe": name, "runs": len(results), "finished": len(finished)}
     accuracies = [result.accuracy for result in finished if result.accuracy is not None]
     cell["mean_accuracy"], cell["sd_accuracy"] = mean_and_deviation(accuracies) if accuracies else (None, None)
-    for metric in finished[0].test["metrics"] if finished and finished[0].test else ():
+    for metric in results[0].task.metrics:
         values = [result.test["metrics"][metric] for result in finished if result.test]
-        cell[f"mean_{metric}"] = mean_and_deviation(values)[0]
+        cell[f"mean_{metric}"] = mean_and_deviation(values)[0] if values else None
     cell |= {"solved": None, "verdict": "no scored query, hence no verdict"}
     if chance is not None:
         seeds = [_seed_result(result, leaks) for result in results]
@@ -147,4 +152,3 @@ def _answers(results: Sequence[RunResult], name: str) -> np.ndarray:
 
 def _recipe_names(results: Sequence[RunResult]) -> list[str]:
     return list(dict.fromkeys(result.plan.recipe.name for result in results))
-

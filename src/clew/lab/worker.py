@@ -4,18 +4,18 @@ Started by `clew.lab.pool` as `python -m clew.lab.worker`. It ends at once when 
 happens when its parent dies, however that dies; so no worker outlives its comparison.
 """
 
+import json
 import os
 import queue
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from clew.errors import ClewError
-from clew.lab.messages import decode_batch, send
+from clew.errors import RunError, complain
+from clew.lab.messages import decode_batch, encode_message, failure_reason
 
 
 def main() -> None:
@@ -23,30 +23,25 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
     jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read_until_parent_ends, args=(jobs,), daemon=True).start()
-    output = sys.stdout
-    sys.stdout = sys.stderr  # a stray print must not be taken for a message
-    import json
-
+    output, sys.stdout = sys.stdout, sys.stderr  # a stray print must not be taken for a message
     import torch
 
     torch.set_num_threads(1)
-    send(output, {"event": "ready"})
+
+    def send(message: dict[str, Any]) -> None:
+        try:
+            output.write(encode_message(message))
+            output.flush()
+        except BrokenPipeError:  # the parent has ended
+            os._exit(0)
+
     while True:
         job = json.loads(jobs.get())
         try:
-            run_job(job, lambda message: send(output, message))
-            send(output, {"event": "done"})
+            run_job(job, send)
+            send({"event": "done"})
         except Exception as error:
-            send(output, {"event": "failed", "reason": failure_reason(error)})
-
-
-def failure_reason(error: Exception) -> str:
-    """Say in one line why a job failed; the traceback goes to standard error if CLEW_DEBUG is set."""
-    if os.environ.get("CLEW_DEBUG"):
-        traceback.print_exception(error, file=sys.stderr)
-    if isinstance(error, ClewError):
-        return str(error)
-    return f"{type(error).__name__}: {error}".splitlines()[0]
+            send({"event": "failed", "reason": failure_reason(error)})
 
 
 def run_job(job: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> None:
@@ -56,6 +51,9 @@ def run_job(job: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> No
     from clew.lab.plan import RunPlan
 
     plan, root = RunPlan.from_mapping(job["plan"]), Path(job["root"])
+    if plan.identity != job["identity"]:
+        remedy = "Start the same command again."
+        raise RunError(complain("worker", "package sources", "those of its parent", "others, edited meanwhile", remedy))
     if job["kind"] == "score":
         score_run(plan, root, decode_batch(job["test"]), examination_named(job["examination"]))
         return

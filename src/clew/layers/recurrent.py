@@ -6,7 +6,7 @@ layers are `clew.models.RecurrentEncoder`, two directions `clew.layers.Bidirecti
 
 Kernels, which agree to rounding:
     derived: an autograd function whose backward through time is written out; first derivatives only
-    fused: torch's own kernel
+    fused: torch's own kernel; for an LSTM on a CPU it rounds differently where no gradient is asked for
     explicit: plain autograd through the step equations; can be differentiated any number of times
 """
 
@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from clew.errors import ConfigError, ShapeError, complain, did_you_mean
 from clew.layers.valid_steps import ValidSteps
+from clew.shapes import describe, resolve_valid
 
 KERNELS = ("derived", "fused", "explicit")
 
@@ -93,7 +94,7 @@ class RecurrentLayer(nn.Module, ABC):
         steps = _steps_to_gather(valid, reverse)
         kernel = self._kernel(inputs, kernel)
         rows, final = self._run(kernel, _in_reading_order(inputs, steps, reverse), initial, steps)
-        return _in_place_order(rows, steps, reverse), final
+        return _in_given_order(rows, steps, reverse), final
 
     def quantities(
         self,
@@ -116,7 +117,7 @@ class RecurrentLayer(nn.Module, ABC):
             for first, after in zip(initial, self._derived(inputs, initial), strict=True)
         )
         named = self.step(self.project(inputs), before)._asdict()
-        return {name: _in_place_order(value, steps, reverse) for name, value in named.items()}
+        return {name: _in_given_order(value, steps, reverse) for name, value in named.items()}
 
     def project(self, inputs: Float[Tensor, "*steps features"]) -> Float[Tensor, "*steps gates_hidden"]:
         """Give what the inputs contribute to the gates: `x W_ih' + b_ih` for every step at once."""
@@ -168,16 +169,15 @@ class RecurrentLayer(nn.Module, ABC):
         if kernel is None:
             return self._fastest_kernel(inputs)
         if kernel not in KERNELS:
-            raise ConfigError(
-                complain(self._name, "kernel", "a known kernel", f"'{kernel}'", did_you_mean(str(kernel), KERNELS))
-            )
+            remedy = did_you_mean(str(kernel), KERNELS)
+            raise ConfigError(complain(self._name, "kernel", "a known kernel", f"'{kernel}'", remedy))
         if kernel == "fused" and not self.has_fused_kernel:
             remedy = "torch has no fused kernel for this activation."
             raise ConfigError(complain(self._name, "kernel", "'derived' or 'explicit'", "'fused'", remedy))
         return kernel
 
     @property
-    def weights(self) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter, nn.Parameter]:
+    def weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The parameters in torch.nn's order."""
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
@@ -188,23 +188,19 @@ class RecurrentLayer(nn.Module, ABC):
     def _check(self, inputs: Tensor, valid: Tensor | None) -> None:
         if inputs.ndim != 3 or inputs.shape[2] != self.features or inputs.shape[1] == 0:
             rule = f"(batch, time of at least 1, features={self.features})"
-            raise ShapeError(complain(self._name, "inputs", rule, tuple(inputs.shape)))
+            raise ShapeError(complain(self._name, "inputs", rule, describe(inputs)))
         if inputs.dtype != self.weight_ih.dtype and not torch.is_autocast_enabled(inputs.device.type):
+            rule = f"{self.weight_ih.dtype} as the weights"
             remedy = "Convert the inputs or the layer with .to(dtype)."
-            raise ShapeError(
-                complain(self._name, "inputs", f"{self.weight_ih.dtype} as the weights", inputs.dtype, remedy)
-            )
-        if valid is not None and (valid.dtype != torch.bool or valid.shape != inputs.shape[:2]):
-            rule = f"bool of shape (batch, time) = {tuple(inputs.shape[:2])}"
-            got = f"{valid.dtype} of shape {tuple(valid.shape)}"
-            raise ShapeError(complain(self._name, "valid", rule, got, "True marks a real step."))
+            raise ShapeError(complain(self._name, "inputs", rule, inputs.dtype, remedy))
+        resolve_valid(self._name, inputs.shape[0], inputs.shape[1], valid=valid)
 
     def _initial_states(self, inputs: Tensor, initial: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
         shape = (len(inputs), self.hidden)
         if initial is None:
             return tuple(self.weight_hh.new_zeros(shape) for _ in self.state_parts)
         if len(initial) != len(self.state_parts) or any(part.shape != shape for part in initial):
-            rule = f"a tuple ({', '.join(self.state_parts)}) of shape (batch, hidden) = {shape} each"
+            rule = f"({', '.join(self.state_parts)}), each of shape (batch, hidden) = {shape}"
             raise ShapeError(complain(self._name, "initial", rule, [tuple(part.shape) for part in initial]))
         return initial
 
@@ -235,13 +231,17 @@ def _steps_to_gather(valid: Bool[Tensor, "batch time"] | None, reverse: bool) ->
     return None if valid is None or bool(valid.all()) else ValidSteps(valid, reverse)
 
 
-def _in_reading_order(inputs: Sequence, steps: ValidSteps | None, reverse: bool) -> Sequence:
+def _in_reading_order(
+    inputs: Float[Tensor, "batch time width"], steps: ValidSteps | None, reverse: bool
+) -> Float[Tensor, "batch steps width"]:
     if steps is None:
         return inputs.flip(1) if reverse else inputs
     return steps.gather(inputs)
 
 
-def _in_place_order(rows: Sequence, steps: ValidSteps | None, reverse: bool) -> Sequence:
+def _in_given_order(
+    rows: Float[Tensor, "batch steps width"], steps: ValidSteps | None, reverse: bool
+) -> Float[Tensor, "batch time width"]:
     if steps is None:
         return rows.flip(1) if reverse else rows
     return steps.scatter(rows)

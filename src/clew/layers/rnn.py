@@ -70,7 +70,9 @@ def _forward_through_time(
     return states
 
 
-def _backward_through_time(direct: Steps, states: Steps, weight_hh: Weight, phi: Activation) -> tuple[Steps, Steps]:
+def _backward_through_time(
+    direct: Steps, states: Steps, weight_hh: Weight, phi: Activation
+) -> tuple[Float[Tensor, "time+1 batch hidden"], Float[Tensor, "time batch hidden"]]:
     """Carry sensitivities from the last step to the first; g[v] is dL/dv.
 
         g[h'] = direct + what later steps send back

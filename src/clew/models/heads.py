@@ -68,9 +68,7 @@ class ClassTokenHead(Head):
     `SequenceModel` puts `class_token` in front of the encoder's input rows and hands its output row to this head.
     """
 
-    def __init__(
-        self, width: int, outputs: int, token_width: int, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, width: int, outputs: int, token_width: int, generator: torch.Generator | None = None) -> None:
         super().__init__(width, outputs, generator)
         self.class_token = nn.Parameter(torch.empty(token_width))
         nn.init.normal_(self.class_token, std=0.02, generator=generator)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from clew.errors import ConfigError, complain, did_you_mean
+from clew.layers.dropout import share_dropout_generator
 from clew.models.heads import HEADS, ClassTokenHead
 from clew.models.inputs import FeatureInput, TokenInput
 from clew.models.recurrent_encoder import RecurrentEncoder
@@ -108,7 +109,7 @@ def build(
     generator = generator if generator is not None else torch.Generator().manual_seed(0)
     maker: Callable[..., SequenceModel] = _build_transformer if preset == "transformer" else _build_recurrent
     model = maker(config, generator)
-    model.use_dropout_generator(torch.Generator().manual_seed(generator.initial_seed()))
+    share_dropout_generator(model, torch.Generator().manual_seed(generator.initial_seed()))
     return model
 
 
@@ -129,7 +130,8 @@ def resolve_options(preset: str, given: dict[str, Any], width: int | None = None
         given = given | {"hidden": width}
     if foreign:
         remedy = f"Options of {preset}: {', '.join(known)}."
-        raise ConfigError(complain(f"build('{preset}')", "options", "ones that apply to it", ", ".join(foreign), remedy))
+        where = f"build('{preset}')"
+        raise ConfigError(complain(where, "options", "ones that apply to it", ", ".join(foreign), remedy))
     config = {"preset": preset} | known | given
     _check_ranges(config)
     return config
@@ -156,7 +158,8 @@ def _check_ranges(config: dict[str, Any]) -> None:
 def _build_recurrent(config: dict[str, Any], generator: torch.Generator) -> SequenceModel:
     if config["head"] == "class_token":
         remedy = "Use head='last', or a transformer."
-        raise ConfigError(complain(f"build('{config['preset']}')", "head", "'rows', 'last' or 'mean'", "'class_token'", remedy))
+        where = f"build('{config['preset']}')"
+        raise ConfigError(complain(where, "head", "'rows', 'last' or 'mean'", "'class_token'", remedy))
     if config["vocab"] is not None:
         config["embedding"] = config["embedding"] or config["hidden"]
         inputs = TokenInput(config["vocab"], config["embedding"], generator=generator)
@@ -177,13 +180,13 @@ def _build_recurrent(config: dict[str, Any], generator: torch.Generator) -> Sequ
 
 
 def _build_transformer(config: dict[str, Any], generator: torch.Generator) -> SequenceModel:
-    width = config["hidden"]
+    where, width = "build('transformer')", config["hidden"]
     if config["embedding"] not in (None, width):
         remedy = "A Transformer's embedding is as wide as its rows; leave embedding out."
-        raise ConfigError(complain("build('transformer')", "embedding", f"hidden={width}", config["embedding"], remedy))
+        raise ConfigError(complain(where, "embedding", f"hidden={width}", config["embedding"], remedy))
     if config["head"] == "class_token" and config["causal"]:
         remedy = "A class token stands first and could read nothing; use head='last' or causal=False."
-        raise ConfigError(complain("build('transformer')", "head", "another than 'class_token' if causal", "both", remedy))
+        raise ConfigError(complain(where, "head", "another than 'class_token' if causal", "both", remedy))
     config["mlp"] = config["mlp"] or 4 * width
     if config["vocab"] is not None:
         inputs = TokenInput(config["vocab"], width, generator=generator)

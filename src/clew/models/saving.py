@@ -63,5 +63,6 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise RunError(complain(str(path), "model description", "a readable JSON file", str(error))) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         got = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise RunError(complain(str(path), "format", str(FORMAT), got, "Save the model again with this version of clew."))
+        remedy = "Save the model again with this version of clew."
+        raise RunError(complain(str(path), "format", str(FORMAT), got, remedy))
     return content["model"]

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from clew.layers.dropout import Dropout
 from clew.models.heads import ClassTokenHead, Head
 from clew.models.inputs import FeatureInput, TokenInput
 from clew.models.recurrent_encoder import RecurrentEncoder
@@ -121,9 +120,3 @@ class SequenceModel(nn.Module):
         """Multiply-adds of one forward pass over one sequence of `time` steps, from the shapes."""
         rows = time + isinstance(self.head, ClassTokenHead)
         return self.inputs.multiply_adds(time) + self.encoder.multiply_adds(rows) + self.head.multiply_adds(time)
-
-    def use_dropout_generator(self, generator: torch.Generator) -> None:
-        """Let every dropout layer draw its masks from this generator."""
-        for module in self.modules():
-            if isinstance(module, Dropout):
-                module.generator = generator

@@ -137,7 +137,7 @@ class TransformerEncoder(nn.Module):
         valid: Shaped[Tensor, "batch time"] | None = None,
         visible: Shaped[Tensor, "*batch query source"] | None = None,
         device: torch.device | None = None,
-    ) -> Bool[Tensor, "*batch query source"] | None:
+    ) -> Bool[Tensor, "*rows query source"] | None:
         """Combine what the caller permits, what is real, and causality; None if nothing is hidden."""
         allowed = resolve_visible("TransformerEncoder", visible, batch, time)
         if valid is not None:

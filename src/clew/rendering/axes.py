@@ -7,11 +7,13 @@ logarithmic scale puts what is zero or negative at its lower edge. Start with `a
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from markupsafe import Markup
 
 from clew.rendering.markup import element, joined
-from clew.rendering.numbers import Value, finite
+from clew.rendering.numbers import Number, Value, finite_values
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -21,18 +23,19 @@ class Axis:
     """A range of values with its label; `log` places them by their logarithm."""
 
     label: str
-    low: float
-    high: float
+    low: Number
+    high: Number
     log: bool = False
 
-    def place(self, value: float) -> float:
-        """Give the place of a value as a fraction of the axis, held within [0, 1]."""
-        low, high, number = self.low, self.high, value
+    def places(self, values: Iterable[Number]) -> list[float]:
+        """Give the place of each value as a fraction of the axis, held within [0, 1]."""
+        low, high, numbers = self.low, self.high, values
         if self.log:
-            low, high, number = math.log10(low), math.log10(high), math.log10(max(value, self.low))
-        return min(max((number - low) / (high - low), 0.0), 1.0)
+            low, high = math.log10(self.low), math.log10(self.high)
+            numbers = [math.log10(max(value, self.low)) for value in values]
+        return [min(max((number - low) / (high - low), 0.0), 1.0) for number in numbers]
 
-    def ticks(self, most: int = 6) -> list[tuple[float, str]]:
+    def ticks(self, most: int = 6) -> list[tuple[Number, str]]:
         """List at most about `most` round values within the axis, each with its label."""
         if self.log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
@@ -49,12 +52,12 @@ def _round_step(width: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * (1 - 1e-9))
 
 
-def axis_over(label: str, values: Iterable[Value], log: bool = False, include: Sequence[float] = ()) -> Axis:
+def axis_over(label: str, values: Iterable[Value], log: bool = False, include: Sequence[Number] = ()) -> Axis:
     """Make an axis that holds all finite values and those in `include`; a logarithmic one holds whole decades.
 
     Without any usable value the axis runs from 0 to 1, or from 0.1 to 1 if logarithmic.
     """
-    numbers = [number for number in map(finite, values) if number is not None] + list(include)
+    numbers = [number for number in finite_values(values) if number is not None] + list(include)
     if log:
         positive = [number for number in numbers if number > 0] or [0.1, 1.0]
         low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
@@ -76,20 +79,31 @@ class Plot:
     top: int = 44
     bottom: int = 40
 
-    def x_at(self, value: float) -> float:
+    def x_at(self, value: Number) -> float:
         """Give the horizontal coordinate of a value."""
-        return self.left + self.x.place(value) * (self.width - self.left - self.right)
+        return self.left + self.x.places([value])[0] * (self.width - self.left - self.right)
 
-    def y_at(self, value: float) -> float:
+    def y_at(self, value: Number) -> float:
         """Give the vertical coordinate of a value."""
-        return self.height - self.bottom - self.y.place(value) * (self.height - self.top - self.bottom)
+        return self.floor - self.y.places([value])[0] * (self.floor - self.top)
+
+    def trace(self, points: Sequence[tuple[Value, Value]]) -> list[list[tuple[float, float]]]:
+        """Give the coordinates of a curve as segments, with a gap wherever a value is not a finite number."""
+        right, up = finite_values(x for x, _ in points), finite_values(y for _, y in points)
+        is_drawn = [x is not None and y is not None for x, y in zip(right, up, strict=True)]
+        across = self.x.places(0.0 if x is None else x for x in right)
+        heights = self.y.places(0.0 if y is None else y for y in up)
+        width, height = self.width - self.left - self.right, self.floor - self.top
+        placed = [(self.left + x * width, self.floor - y * height) for x, y in zip(across, heights, strict=True)]
+        runs = groupby(zip(is_drawn, placed, strict=True), key=itemgetter(0))
+        return [[point for _, point in run] for drawn, run in runs if drawn]
 
     @property
-    def floor(self) -> float:
+    def floor(self) -> int:
         """The vertical coordinate of the lower edge."""
         return self.height - self.bottom
 
-    def frame(self, title: str, x_ticks: Sequence[tuple[float, str]] | None = None) -> Markup:
+    def frame(self, title: str, x_ticks: Sequence[tuple[Number, str]] | None = None) -> Markup:
         """Draw the title, grid, ticks and labels; `x_ticks` replaces the round values below the chart."""
         right = self.width - self.right
         middle = (self.left + right) / 2
@@ -106,7 +120,7 @@ class Plot:
         parts.append(line_between(self.left, self.floor, right, self.floor, "axis"))
         return joined(parts)
 
-    def level(self, value: float, words: str) -> Markup:
+    def level(self, value: Number, words: str) -> Markup:
         """Draw a horizontal line across the chart at a value that readers compare with, and name it."""
         height = self.y_at(value)
         right = self.width - self.right
@@ -132,12 +146,12 @@ def svg(width: int, height: int, description: str, *content: Markup, css_class: 
     return element("svg", attributes, *content)
 
 
-def label_at(x: float, y: float, words: str, css_class: str, anchor: str | None = None) -> Markup:
+def label_at(x: Number, y: Number, words: str, css_class: str, anchor: str | None = None) -> Markup:
     """Write text with its baseline at (x, y)."""
     return element("text", {"x": x, "y": y, "class": css_class, "text-anchor": anchor}, words)
 
 
-def line_between(x1: float, y1: float, x2: float, y2: float, css_class: str) -> Markup:
+def line_between(x1: Number, y1: Number, x2: Number, y2: Number, css_class: str) -> Markup:
     """Draw a straight line."""
     return element("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "class": css_class})
 

@@ -5,9 +5,8 @@ point and curve names itself for the pointer, and what is drawn is also in the p
 Start with `line_chart` and `point_chart`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from markupsafe import Markup
 
@@ -15,7 +14,7 @@ from clew.rendering.axes import Axis, Plot, line_between, svg, tooltip
 from clew.rendering.colours import SeriesStyle
 from clew.rendering.marks import curve, marker
 from clew.rendering.markup import element, joined
-from clew.rendering.numbers import Value, finite, format_fraction, format_interval
+from clew.rendering.numbers import Number, Value, finite, format_fraction, format_interval
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Line:
 class Level:
     """A value that readers compare with, drawn across the chart."""
 
-    value: float
+    value: Number
     words: str
 
 
@@ -60,11 +59,7 @@ def line_chart(
 
 
 def _line(plot: Plot, line: Line) -> Markup:
-    pieces = [
-        [(plot.x_at(x), plot.y_at(y)) for x, y in run if x is not None and y is not None]
-        for is_drawn, run in groupby(_finite_points(line.points), key=lambda point: None not in point)
-        if is_drawn
-    ]
+    pieces = plot.trace(line.points)
     lone = [marker("circle", *piece[0], 1.5) for piece in pieces if len(piece) == 1]
     path = curve(pieces, line.style.dash, "background" if line.is_background else "curve", line.name)
     chosen = [(finite(x), finite(y)) for x, y in [line.marked or (None, None)]]
@@ -74,10 +69,6 @@ def _line(plot: Plot, line: Line) -> Markup:
         if x is not None and y is not None
     ]
     return element("g", {"class": line.style.css_class}, path, *lone, *marks)
-
-
-def _finite_points(points: Iterable[tuple[Value, Value]]) -> list[tuple[float | None, float | None]]:
-    return [(finite(x), finite(y)) for x, y in points]
 
 
 def point_chart(
@@ -103,7 +94,7 @@ def point_chart(
     )
 
 
-def _means(plot: Plot, name: str, members: Sequence[tuple[PointGroup, float]]) -> Markup:
+def _means(plot: Plot, name: str, members: Sequence[tuple[PointGroup, Number]]) -> Markup:
     heights = [(centre, finite(group.mean)) for group, centre in members]
     segment = [(plot.x_at(centre), plot.y_at(mean)) for centre, mean in heights if mean is not None]
     style = members[0][0].style
@@ -111,7 +102,7 @@ def _means(plot: Plot, name: str, members: Sequence[tuple[PointGroup, float]]) -
     return element("g", {"class": style.css_class}, curve([segment], style.dash, "trend", f"{name}: means"), *bars)
 
 
-def _points(plot: Plot, group: PointGroup, centre: float, room: float) -> Markup:
+def _points(plot: Plot, group: PointGroup, centre: Number, room: Number) -> Markup:
     drawn: list[Markup] = []
     count = len(group.points)
     for index, (name, value, interval) in enumerate(group.points):

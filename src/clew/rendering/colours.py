@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.rendering.numbers import HIDDEN, Value, as_float, finite
+from clew.rendering.numbers import HIDDEN, Number, Value, as_float, finite_values
 
 Marker = Literal["circle", "square", "triangle", "diamond", "cross", "plus", "star", "bar"]
 
@@ -82,32 +82,33 @@ class HeatScale:
     """Which class a value gets: `"sequential"` from `low` to `high`, or `"diverging"`, where `low` is `-high`."""
 
     kind: Literal["sequential", "diverging"]
-    low: float
-    high: float
+    low: Number
+    high: Number
 
     @property
     def level_classes(self) -> list[str]:
         """The classes from the lowest to the highest level, for a legend."""
         return [f"heat-{self.kind[0]}{level}" for level in range(LEVELS)]
 
-    def class_of(self, value: Value) -> str:
-        """Give the class of a value; what is not a finite number has a class of its own."""
-        number = finite(value)
-        if number is None:
-            return special_class(value)
-        span = self.high - self.low
-        level = round((number - self.low) / span * (LEVELS - 1)) if span > 0 else (LEVELS - 1) // 2
-        return self.level_classes[min(max(level, 0), LEVELS - 1)]
+    def classes_of(self, values: Sequence[Value]) -> list[str]:
+        """Give the class of each value; what is not a finite number has a class of its own."""
+        classes, span = self.level_classes, self.high - self.low
+        last = LEVELS - 1
+        steps = last / span if span > 0 else 0.0
+        return [
+            special_class(value) if number is None else classes[min(max(round((number - self.low) * steps), 0), last)]
+            for value, number in zip(values, finite_values(values), strict=True)
+        ]
 
 
-def sequential(low: float = 0.0, high: float = 1.0) -> HeatScale:
+def sequential(low: Number = 0.0, high: Number = 1.0) -> HeatScale:
     """Make a scale for values that are never negative, such as weights and gates."""
     return HeatScale("sequential", low, high)
 
 
 def diverging(values: Iterable[Value]) -> HeatScale:
     """Make a scale with zero at its middle that reaches the largest magnitude among the finite values."""
-    reach = max((abs(number) for number in map(finite, values) if number is not None), default=0.0) or 1.0
+    reach = max((abs(number) for number in finite_values(values) if number is not None), default=0.0) or 1.0
     return HeatScale("diverging", -reach, reach)
 
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from clew.rendering.axes import label_at, line_between, svg, tooltip
-from clew.rendering.colours import HeatScale
-from clew.rendering.markup import element, joined
-from clew.rendering.numbers import HIDDEN, Value, finite, format_number, words_for
+from clew.rendering.colours import HeatScale, special_class
+from clew.rendering.markup import element, joined, short_decimal
+from clew.rendering.numbers import HIDDEN, Number, Value, finite_values, format_number, words_for
 
+_SIGNED = {"heat-none", "heat-nan", "heat-inf"}
 _SIGNS = {"not computed": "·", "NaN": "×", "∞": "+", "-∞": "−"}
 _LEGEND_WORDS = {HIDDEN: "hidden by the mask", "∞": "infinite", "-∞": "minus infinite"}
 _NAMED_CELLS = 1600
+_LONGEST_LABEL = 8
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class HeatAxis:
     name: str
     labels: Sequence[str]
     step: int = 1
-    cell: float = 10.0
+    cell: Number = 10.0
     highlight: int | None = None
 
 
@@ -39,12 +41,31 @@ class _Side:
     shown: Sequence[int | None]
 
     @property
-    def length(self) -> float:
+    def length(self) -> Number:
         return len(self.shown) * self.axis.cell
 
     @property
     def left_out(self) -> int:
         return len(self.axis.labels) - sum(index is not None for index in self.shown)
+
+    @property
+    def label_room(self) -> float:
+        return 5.6 * min(max(map(len, self.axis.labels), default=0), _LONGEST_LABEL)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where the cells of a map go: its two sides, its corner in SVG units, and its colours."""
+
+    down: _Side
+    across: _Side
+    scale: HeatScale
+    left: Number
+    top: Number
+
+    @property
+    def bottom(self) -> Number:
+        return self.top + self.down.length
 
 
 def heat_map(
@@ -57,22 +78,21 @@ def heat_map(
     most: int = 64,
 ) -> Markup:
     """Draw `values[row][column]`; the row axis runs downwards, the labels of the columns stand below, turned."""
-    down, across = _Side(rows, _kept(len(values), most)), _Side(columns, _kept(len(columns.labels), most))
-    left = 16 + 5.6 * max((len(_short(label)) for label in rows.labels), default=0)
-    below = 18 + 5.6 * max((len(_short(label)) for label in columns.labels), default=0)
-    top = 36.0
-    width, height = left + max(across.length, 220) + 6, top + down.length + below + 44
-    cells = _cells(values, down, across, left, top, scale)
+    down, across = _Side(rows, _kept(len(rows.labels), most)), _Side(columns, _kept(len(columns.labels), most))
+    grid = _Grid(down, across, scale, left=16 + down.label_room, top=36)
+    special = _special_values(values)
+    legend_top = grid.bottom + across.label_room + 26
+    width, height = grid.left + max(across.length, 220) + 6, legend_top + max(24, 13 * len(special))
     parts = [
         label_at(2, 14, title, "chart-title"),
-        label_at(left, 30, f"{rows.name} downwards, {columns.name} to the right", "axis-label"),
-        cells,
-        _row_labels(down, left, top),
-        _column_labels(across, left, top + down.length),
-        _highlight(down, across, left, top),
-        _legend(values, scale, left, top + down.length + below + 8),
+        label_at(grid.left, 30, f"{rows.name} downwards, {columns.name} to the right", "axis-label"),
+        _cells(values, grid),
+        _row_labels(grid),
+        _column_labels(grid),
+        _highlight(grid),
+        _legend(scale, special, grid.left, legend_top),
     ]
-    return svg(round(width), round(height), _described(description or title, down, across), *parts, css_class="heat")
+    return svg(round(width), round(height), _described(description or title, grid), *parts, css_class="heat")
 
 
 def left_out_words(count: int, most: int = 64) -> str:
@@ -91,55 +111,65 @@ def _kept(count: int, most: int) -> list[int | None]:
     return [*range(half), None, *range(count - half, count)]
 
 
-def _described(description: str, down: _Side, across: _Side) -> str:
-    missing = [f"{side.left_out} of {len(side.axis.labels)} {side.axis.name} left out" for side in (down, across)]
-    return "; ".join(
-        [description, *(words for words, side in zip(missing, (down, across), strict=True) if side.left_out)]
-    )
+def _described(description: str, grid: _Grid) -> str:
+    gaps = [side for side in (grid.down, grid.across) if side.left_out]
+    words = [f"{side.left_out} of {len(side.axis.labels)} {side.axis.name} left out" for side in gaps]
+    return "; ".join([description, *words])
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= 8 else label[:7] + "…"
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
 
 
-def _cells(
-    values: Sequence[Sequence[Value]], down: _Side, across: _Side, left: float, top: float, scale: HeatScale
-) -> Markup:
-    is_named = len(down.shown) * len(across.shown) <= _NAMED_CELLS
-    drawn: list[Markup] = []
-    for y, row in enumerate(down.shown):
-        for x, column in enumerate(across.shown):
-            if row is None or column is None:
-                continue
-            corner = (left + x * across.axis.cell, top + y * down.axis.cell)
-            where = f"{down.axis.labels[row]} {row}, {across.axis.labels[column]} {column}" if is_named else ""
-            drawn.append(_cell(values[row][column], corner, (across.axis.cell, down.axis.cell), scale, where))
-    return element("g", {"class": "cells"}, *drawn)
+def _cells(values: Sequence[Sequence[Value]], grid: _Grid) -> Markup:
+    shown = [(place, index) for place, index in enumerate(grid.down.shown) if index is not None]
+    return element("g", {"class": "cells"}, *(_row_cells(values[index], place, index, grid) for place, index in shown))
 
 
-def _cell(value: Value, corner: tuple[float, float], size: tuple[float, float], scale: HeatScale, where: str) -> Markup:
-    box = {"x": corner[0], "y": corner[1], "width": size[0], "height": size[1], "class": scale.class_of(value)}
-    words = words_for(value)
-    name = [tooltip(f"{where}: {words or format_number(value)}")] if where and words != HIDDEN else []
-    rectangle = element("rect", box, *name)
-    sign = _SIGNS.get(words or "")
-    if sign is None:
-        return rectangle
-    return rectangle + label_at(corner[0] + size[0] / 2, corner[1] + size[1] / 2 + 3, sign, "sign", "middle")
+def _row_cells(values: Sequence[Value], place: int, index: int, grid: _Grid) -> Markup:
+    """Draw the cells of one row; written as text at once, since a map has thousands of them."""
+    shown = [(x, column) for x, column in enumerate(grid.across.shown) if column is not None]
+    classes = grid.scale.classes_of([values[column] for _, column in shown])
+    names = _cell_names(values, index, grid)
+    width, height = grid.across.axis.cell, grid.down.axis.cell
+    top = grid.top + place * height
+    box = f'y="{short_decimal(top)}" width="{short_decimal(width)}" height="{short_decimal(height)}"'
+    parts: list[str] = []
+    for (x, column), css_class in zip(shown, classes, strict=True):
+        left = grid.left + x * width
+        parts.append(f'<rect x="{left:.2f}" {box} class="{css_class}">{names[column]}</rect>')
+        if css_class in _SIGNED:
+            parts.append(_sign(values[column], left + width / 2, top + height / 2 + 3))
+    return Markup("".join(parts))
 
 
-def _row_labels(side: _Side, left: float, top: float) -> Markup:
-    cell = side.axis.cell
+def _cell_names(values: Sequence[Value], index: int, grid: _Grid) -> list[Markup]:
+    """Name the cells of a row for the pointer: where each is and what it holds; nothing in a large map."""
+    if len(grid.down.shown) * len(grid.across.shown) > _NAMED_CELLS:
+        return [Markup("")] * len(values)
+    row, labels = f"{grid.down.axis.labels[index]} {index}", grid.across.axis.labels
+    return [
+        Markup("") if value == HIDDEN else tooltip(f"{row}, {label} {column}: {format_number(value)}")
+        for column, (label, value) in enumerate(zip(labels, values, strict=True))
+    ]
+
+
+def _sign(value: Value, x: Number, y: Number) -> Markup:
+    return label_at(x, y, _SIGNS.get(words_for(value) or "", ""), "sign", "middle")
+
+
+def _row_labels(grid: _Grid) -> Markup:
+    cell = grid.down.axis.cell
     return joined(
-        label_at(left - 5, top + (place + 0.5) * cell + 3, words, css_class, "end")
-        for place, words, css_class in _labels(side)
+        label_at(grid.left - 5, grid.top + (place + 0.5) * cell + 3, words, css_class, "end")
+        for place, words, css_class in _labels(grid.down)
     )
 
 
-def _column_labels(side: _Side, left: float, bottom: float) -> Markup:
+def _column_labels(grid: _Grid) -> Markup:
     drawn: list[Markup] = []
-    for place, words, css_class in _labels(side):
-        x, y = left + (place + 0.5) * side.axis.cell + 3.2, bottom + 5
+    for place, words, css_class in _labels(grid.across):
+        x, y = grid.left + (place + 0.5) * grid.across.axis.cell + 3.2, grid.bottom + 5
         turned = {"x": x, "y": y, "class": css_class, "text-anchor": "end", "transform": f"rotate(-90 {x:.1f} {y:.1f})"}
         drawn.append(element("text", turned, words))
     return joined(drawn)
@@ -158,33 +188,44 @@ def _labels(side: _Side) -> list[tuple[int, str, str]]:
     return written
 
 
-def _highlight(down: _Side, across: _Side, left: float, top: float) -> Markup:
-    """Rule off the row and the column that matter."""
+def _highlight(grid: _Grid) -> Markup:
+    """Outline the row and the column that matter."""
     drawn: list[Markup] = []
-    if down.axis.highlight in down.shown and down.axis.highlight is not None:
-        place = top + down.shown.index(down.axis.highlight) * down.axis.cell
-        box = {"x": left, "y": place, "width": across.length, "height": down.axis.cell, "class": "outline"}
-        drawn.append(element("rect", box))
-    if across.axis.highlight in across.shown and across.axis.highlight is not None:
-        place = left + across.shown.index(across.axis.highlight) * across.axis.cell
-        box = {"x": place, "y": top, "width": across.axis.cell, "height": down.length, "class": "outline"}
-        drawn.append(element("rect", box))
+    row, column = grid.down.axis.highlight, grid.across.axis.highlight
+    if row is not None and row in grid.down.shown:
+        y = grid.top + grid.down.shown.index(row) * grid.down.axis.cell
+        drawn.append(_outline(grid.left, y, grid.across.length, grid.down.axis.cell))
+    if column is not None and column in grid.across.shown:
+        x = grid.left + grid.across.shown.index(column) * grid.across.axis.cell
+        drawn.append(_outline(x, grid.top, grid.across.axis.cell, grid.down.length))
     return joined(drawn)
 
 
-def _legend(values: Sequence[Sequence[Value]], scale: HeatScale, left: float, top: float) -> Markup:
+def _outline(x: Number, y: Number, width: Number, height: Number) -> Markup:
+    return element("rect", {"x": x, "y": y, "width": width, "height": height, "class": "outline"})
+
+
+def _legend(scale: HeatScale, special: Sequence[Value], left: Number, top: Number) -> Markup:
     steps = [
         element("rect", {"x": left + 5.0 * index, "y": top, "width": 5.0, "height": 9, "class": css_class})
         for index, css_class in enumerate(scale.level_classes)
     ]
     end = left + 5.0 * len(steps)
-    middle = (scale.low + scale.high) / 2
-    ends = [(left, scale.low, "start"), ((left + end) / 2, middle, "middle"), (end, scale.high, "end")]
-    numbers = [label_at(x, top + 20, format_number(float(value), 2), "tick", anchor) for x, value, anchor in ends]
-    special = {words_for(value): value for row in values for value in row if finite(value) is None}
-    marks: list[Markup] = []
-    for index, (words, value) in enumerate(special.items()):
-        x, y = end + 14, top - 4 + 13 * index
-        marks.append(_cell(value, (x, y), (10, 10), scale, ""))
-        marks.append(label_at(x + 15, y + 8, _LEGEND_WORDS.get(words or "", words or ""), "tick"))
+    ends = [(left, scale.low, "start"), (end, scale.high, "end")]
+    middle = ((left + end) / 2, (scale.low + scale.high) / 2, "middle")
+    numbers = [label_at(x, top + 20, format_number(float(y), 2), "tick", anchor) for x, y, anchor in [*ends, middle]]
+    marks = [_legend_mark(value, end + 14, top - 4 + 13 * place) for place, value in enumerate(special)]
     return joined([*steps, line_between(left, top + 9, end, top + 9, "axis"), *numbers, *marks])
+
+
+def _legend_mark(value: Value, x: Number, y: Number) -> Markup:
+    words = words_for(value) or ""
+    box = element("rect", {"x": x, "y": y, "width": 10, "height": 10, "class": special_class(value)})
+    return joined([box, _sign(value, x + 5, y + 8), label_at(x + 15, y + 8, _LEGEND_WORDS.get(words, words), "tick")])
+
+
+def _special_values(values: Sequence[Sequence[Value]]) -> list[Value]:
+    """List one of each kind of value that is not a finite number."""
+    special = [value for row in values for value, number in zip(row, finite_values(row), strict=True) if number is None]
+    kinds = {str(value): value for value in special}
+    return list({words_for(value): value for value in kinds.values()}.values())

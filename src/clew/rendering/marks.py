@@ -13,6 +13,7 @@ from markupsafe import Markup
 from clew.rendering.axes import line_between
 from clew.rendering.colours import Marker, SeriesStyle
 from clew.rendering.markup import element, joined, text
+from clew.rendering.numbers import Number
 
 
 class LegendEntry(NamedTuple):
@@ -23,7 +24,7 @@ class LegendEntry(NamedTuple):
     style: SeriesStyle | None = None
 
 
-def marker(shape: Marker, x: float, y: float, radius: float = 4.0, css_class: str = "point") -> Markup:
+def marker(shape: Marker, x: Number, y: Number, radius: Number = 4.0, css_class: str = "point") -> Markup:
     """Draw a marker centred at (x, y)."""
     attributes: dict[str, str | float | int | None] = {"class": css_class}
     if shape == "circle":
@@ -32,12 +33,12 @@ def marker(shape: Marker, x: float, y: float, radius: float = 4.0, css_class: st
     return element("polygon", attributes | {"points": corners})
 
 
-def _star() -> list[tuple[float, float]]:
+def _star() -> list[tuple[Number, Number]]:
     turns = [(math.pi * step / 5, 1.3 if step % 2 == 0 else 0.55) for step in range(10)]
     return [(reach * math.sin(turn), -reach * math.cos(turn)) for turn, reach in turns]
 
 
-def _plus(turn: float) -> list[tuple[float, float]]:
+def _plus(turn: Number) -> list[tuple[Number, Number]]:
     thin = 0.38
     arm = [(-thin, -1.2), (thin, -1.2), (thin, -thin)]
     quarters = [
@@ -46,7 +47,7 @@ def _plus(turn: float) -> list[tuple[float, float]]:
     return [(x * cosine - y * sine, x * sine + y * cosine) for cosine, sine in quarters for x, y in arm]
 
 
-_CORNERS: dict[Marker, Sequence[tuple[float, float]]] = {
+_CORNERS: dict[Marker, Sequence[tuple[Number, Number]]] = {
     "square": [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
     "triangle": [(0, -1.15), (1.1, 0.9), (-1.1, 0.9)],
     "diamond": [(0, -1.3), (1.1, 0), (0, 1.3), (-1.1, 0)],
@@ -57,7 +58,7 @@ _CORNERS: dict[Marker, Sequence[tuple[float, float]]] = {
 }
 
 
-def curve(segments: Sequence[Sequence[tuple[float, float]]], dash: str | None, css_class: str, words: str) -> Markup:
+def curve(segments: Sequence[Sequence[tuple[Number, Number]]], dash: str | None, css_class: str, words: str) -> Markup:
     """Draw a curve of straight pieces with a gap between segments; `words` name it for the pointer."""
     drawn = " ".join("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in segment) for segment in segments if segment)
     title = element("title", None, words)

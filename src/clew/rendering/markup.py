@@ -24,20 +24,23 @@ def element(tag: str, attributes: Mapping[str, str | float | int | None] | None 
     >>> print(element("td", {"class": "number", "title": None}, "a < b"))
     <td class="number">a &lt; b</td>
     """
-    written = "".join(
-        f' {name}="{text(_attribute(value))}"' for name, value in (attributes or {}).items() if value is not None
-    )
+    parts = [f"<{tag}"]
+    for name, value in (attributes or {}).items():
+        if isinstance(value, str):
+            parts.append(f' {name}="{escape(value.translate(_UNPRINTABLE))}"')
+        elif value is not None:
+            parts.append(f' {name}="{short_decimal(value)}"')
     if tag in _SELF_CLOSING and not content:
-        return Markup(f"<{tag}{written}/>")
-    return Markup(f"<{tag}{written}>{joined(content)}</{tag}>")
+        return Markup("".join([*parts, "/>"]))
+    return Markup("".join([*parts, ">", joined(content), f"</{tag}>"]))
 
 
 def joined(parts: Iterable[str], separator: str = "") -> Markup:
     """Escape and join the parts of a fragment."""
-    return text(separator).join(text(part) for part in parts)
+    written = (part if isinstance(part, Markup) else escape(part.translate(_UNPRINTABLE)) for part in parts)
+    return Markup(text(separator).join(written))
 
 
-def _attribute(value: str | float | int) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+def short_decimal(value: float | int) -> str:
+    """Write a coordinate with at most two decimals."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")

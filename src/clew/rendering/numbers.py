@@ -6,8 +6,9 @@ Nothing here rounds a fraction that is not quite 1 up to 1. Start with `format_n
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+Number = float | int
 Value = float | int | str | None
 
 HIDDEN = "hidden"
@@ -28,8 +29,17 @@ def as_float(value: Value) -> float | None:
 
 def finite(value: Value) -> float | None:
     """Give the number if it is finite, else None; what a chart can place."""
-    number = as_float(value)
-    return number if number is not None and math.isfinite(number) else None
+    return finite_values([value])[0]
+
+
+def finite_values(values: Iterable[Value]) -> list[float | None]:
+    """Give each number that is finite, None for what is not.
+
+    >>> finite_values([1, "NaN", None, 0.5])
+    [1.0, None, None, 0.5]
+    """
+    numbers = (_SPELLED.get(value) if isinstance(value, str) else value for value in values)
+    return [float(number) if number is not None and math.isfinite(number) else None for number in numbers]
 
 
 def words_for(value: Value) -> str | None:
@@ -54,15 +64,13 @@ def format_number(value: Value, digits: int = 3) -> str:
     >>> [format_number(value) for value in (0.44312, 12345.6, 0.0000123, 0.0, 1943)]
     ['0.443', '12,300', '1.23e-5', '0', '1,943']
     """
-    words = words_for(value)
-    if words is not None:
-        return words
+    if not isinstance(value, float | int) or not math.isfinite(value):
+        return words_for(value) or ""
     if isinstance(value, int):
-        return format_count(value)
-    number = float(value or 0.0)
-    if number == 0:
+        return f"{value:,}"
+    if value == 0:
         return "0"
-    mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     if not -4 < int(exponent) < 6:
         return f"{mantissa}e{int(exponent)}"
     return f"{float(f'{mantissa}e{exponent}'):,.{max(digits - 1 - int(exponent), 0)}f}"

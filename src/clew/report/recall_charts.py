@@ -13,7 +13,7 @@ from clew.rendering.charts import Level, Line, PointGroup, line_chart, point_cha
 from clew.rendering.colours import SeriesStyle, series_styles
 from clew.rendering.marks import LegendEntry, legend
 from clew.rendering.markup import joined
-from clew.rendering.numbers import Value, as_float, finite, format_number
+from clew.rendering.numbers import Value, finite, finite_values, format_number
 from clew.rendering.page import figure, fragments
 from clew.report.recall_tables import runs_of
 from clew.report.recall_words import Json, at_delay, delays_of, recipe_name
@@ -63,8 +63,8 @@ def accuracy_figure(results: Json) -> Markup:
 def learning_figure(results: Json, curves: Curves) -> Markup:
     """Draw validation cue loss by epoch: one panel a delay, one line a seed, the selected epoch marked."""
     styles = recipe_styles(results)
-    losses = [_metric(line, "validation", "cue_loss_nats") for lines in curves.values() for line in lines]
-    highest = max((number for number in map(finite, losses) if number is not None), default=0.0)
+    losses = [value for lines in curves.values() for value in _metrics(lines, "validation", "cue_loss_nats")]
+    highest = max((number for number in finite_values(losses) if number is not None), default=0.0)
     y = Axis("validation cue loss (nats)", 0.0, min(max(highest, 1.1 * CHANCE_NATS), _HIGHEST_LOSS))
     x = axis_over("epoch", _epochs(curves), include=(0,))
     panels = [_learning_panel(results, curves, delay, styles, x, y) for delay in delays_of(results["rows"])]
@@ -92,7 +92,7 @@ def _learning_panel(
 
 
 def _learning_line(row: Json, lines: Sequence[Json], style: SeriesStyle) -> Line:
-    points = [(line["epoch"], _metric(line, "validation", "cue_loss_nats")) for line in lines]
+    points = _points(lines, "validation", "cue_loss_nats")
     chosen = [point for point in points if point[0] == row["selected_epoch"]]
     return Line(f"{recipe_name(row['recipe'])}, seed {row['seed']}", style, points, chosen[0] if chosen else None)
 
@@ -101,10 +101,10 @@ def memory_figure(results: Json, curves: Curves) -> Markup:
     """Draw the learning signal at the cue beside the norm of the whole shared gradient, both by epoch."""
     styles = recipe_styles(results)
     signals = [
-        _metric(line, "diagnose", key)
+        value
         for lines in curves.values()
-        for line in lines
         for key in ("cue_signal", "shared_gradient_norm")
+        for value in _metrics(lines, "diagnose", key)
     ]
     x = axis_over("epoch", _epochs(curves), include=(0,))
     y = axis_over("size of the gradient", signals, log=True)
@@ -118,7 +118,7 @@ def memory_figure(results: Json, curves: Curves) -> Markup:
         "Validation episodes, one line a seed, logarithmic and equal axes. A grey line far above the coloured one "
         "is a model that still learns, but hardly from the cue."
     )
-    if any(number is not None and number <= 0 for number in map(as_float, signals)):
+    if any(number is not None and number <= 0 for number in finite_values(signals)):
         caption += " A gradient of exactly zero is drawn at the lower edge."
     return fragments(legend(entries), figure(joined(panels), caption, "panels"))
 
@@ -128,7 +128,7 @@ def _memory_panel(results: Json, curves: Curves, cell: Json, style: SeriesStyle,
     for row in runs_of(results, cell):
         metrics = curves.get(row["run"], ())
         for key, words in (("shared_gradient_norm", "whole shared gradient"), ("cue_signal", "at the cue")):
-            points = [(line["epoch"], _metric(line, "diagnose", key)) for line in metrics]
+            points = _points(metrics, "diagnose", key)
             is_background = key == "shared_gradient_norm"
             plain = SeriesStyle(style.css_class, style.marker, None) if is_background else style
             lines.append(Line(f"seed {row['seed']}: {words}", plain, points, is_background=is_background))
@@ -136,8 +136,12 @@ def _memory_panel(results: Json, curves: Curves, cell: Json, style: SeriesStyle,
     return line_chart(title, x, y, lines, description=f"{title}: gradient at the cue and shared gradient norm by epoch")
 
 
-def _metric(line: Json, part: str, name: str) -> Value:
-    return (line.get(part) or {}).get(name)
+def _metrics(lines: Sequence[Json], part: str, name: str) -> list[Value]:
+    return [(line.get(part) or {}).get(name) for line in lines]
+
+
+def _points(lines: Sequence[Json], part: str, name: str) -> list[tuple[Value, Value]]:
+    return list(zip((line["epoch"] for line in lines), _metrics(lines, part, name), strict=True))
 
 
 def _epochs(curves: Curves) -> list[Value]:

@@ -90,7 +90,9 @@ def warnings_title(results: Json) -> str:
     failed, runs = len(failed_rows(results)), len(results["rows"])
     if not failed:
         return "Read these first."
-    return f"{failed} of {runs} runs failed; the numbers below are of the others."
+    if failed == runs:
+        return "No run finished; there are no results."
+    return f"{failed} of {runs} runs failed; the numbers are of the others."
 
 
 def protocol_pairs(results: Json) -> list[tuple[str, str]]:

@@ -62,6 +62,7 @@ class CueRecall(Task):
     name: ClassVar[str] = "cue_recall"
     boundary: ClassVar[Literal["causal", "full"]] = "causal"
     selection: ClassVar[str] = "cue_loss_nats"
+    metrics: ClassVar[tuple[str, ...]] = ("cue_loss_nats", "cue_accuracy", "all_loss_nats", "move_accuracy")
     chance_accuracy: ClassVar[float | None] = CHANCE_ACCURACY
     oracle_accuracy: ClassVar[float | None] = 1.0
     chance_loss_nats: ClassVar[float] = CHANCE_LOSS_NATS

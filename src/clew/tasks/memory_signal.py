@@ -8,6 +8,7 @@ just before the query can give them a large gradient although nothing arrives at
 and the second is not. A nonzero gradient of shared weights alone says nothing about long-range learning.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -26,8 +27,8 @@ class _Path(NamedTuple):
     """A query's logits, with what they were computed from: the tensors at the cue, a row an episode each."""
 
     logits: Float[Tensor, "episodes vocab"]
-    at_cue: list[Tensor]
-    shared_weights: list[Tensor]
+    at_cue: Sequence[Tensor]
+    shared_weights: Sequence[Tensor]
 
 
 def memory_signal(model: nn.Module, inputs: Int[Tensor, "episodes time"], query: int) -> dict[str, float]:
@@ -91,7 +92,7 @@ def _through_states(
         reached = encoder(rows[:, : last + 1], valid=~is_after[:, : last + 1]).final
         read = encoder(rows[:, first + 1 :], valid=is_after[:, first + 1 :], initial=reached).rows
     states = [part for layer in reached for part in layer]
-    return _Path(model.head(read[:, -1:])[:, 0], states, list(encoder.recurrent.parameters()))
+    return _Path(model.head(read[:, -1:])[:, 0], states, [*encoder.recurrent.parameters()])
 
 
 def _through_rows(

@@ -54,6 +54,7 @@ class NextToken(Task):
     name: ClassVar[str] = "next_token"
     boundary: ClassVar[Literal["causal", "full"]] = "causal"
     selection: ClassVar[str] = "loss_nats"
+    metrics: ClassVar[tuple[str, ...]] = ("loss_nats", "accuracy")
 
     def __init__(self, vocab: int) -> None:
         if isinstance(vocab, bool) or not isinstance(vocab, int) or vocab < 2:

@@ -40,6 +40,7 @@ class Task(ABC):
     Attributes:
         name: The word for the task in configurations.
         boundary: What a prediction may read: "causal" (its own position and earlier ones) or "full".
+        metrics: Names of what `evaluate` gives.
         selection: The metric of `evaluate` that is minimised on validation to choose a checkpoint.
         chance_accuracy: Accuracy of a guess at the scored query; None where the task has no such query.
         oracle_accuracy: Best accuracy that the task allows at the scored query, where it is known.
@@ -48,6 +49,7 @@ class Task(ABC):
     name: ClassVar[str]
     boundary: ClassVar[Literal["causal", "full"]]
     selection: ClassVar[str]
+    metrics: ClassVar[tuple[str, ...]]
     chance_accuracy: ClassVar[float | None] = None
     oracle_accuracy: ClassVar[float | None] = None
 

@@ -1,4 +1,4 @@
-"""How a model is trained, as one validated record; the budget and the rules that every recipe of a comparison shares."""
+"""How a model is trained, as one validated record: the budget and the rules that recipes share."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields

@@ -80,9 +80,7 @@ def train_epoch(state: TrainingState, task: Task, train: Batch, validation: Batc
     )
 
 
-def _take_steps(
-    state: TrainingState, task: Task, train: Batch, config: TrainConfig
-) -> tuple[Tensor, Tensor, Tensor]:
+def _take_steps(state: TrainingState, task: Task, train: Batch, config: TrainConfig) -> tuple[Tensor, Tensor, Tensor]:
     """Take one optimizer step a batch; give each step's loss, number of scored targets and gradient norm."""
     parameters = list(state.model.parameters())
     limit = float("inf") if config.clip_norm is None else config.clip_norm

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from clew.errors import RunError, complain
 from clew.files import write_atomically
+from clew.layers.dropout import share_dropout_generator
 from clew.models.sequence_model import SequenceModel
 from clew.training.config import TrainConfig
 
@@ -51,7 +52,7 @@ class TrainingState:
         device = next(model.parameters()).device
         optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
         dropout_generator = torch.Generator(device).manual_seed(dropout_seed)
-        model.use_dropout_generator(dropout_generator)
+        share_dropout_generator(model, dropout_generator)
         return cls(model, optimizer, torch.Generator().manual_seed(order_seed), dropout_generator)
 
     def save(self, path: Path) -> None:

@@ -3,6 +3,9 @@
 Each changes one thing about the test episodes or about what the model may read, and looks at the answer to the recall
 query. The changed episodes depend on the generator alone, so that equal seeds give every model the same ones. What a
 kind of model cannot undergo is reported as not applicable, with the reason.
+
+An answer is the most probable of the four moves. So a model that copies a blank in place of the cue is asked which move
+it would rather give, and no knowledge of the cue scores 1/4 and neither more nor less.
 """
 
 from dataclasses import asdict, dataclass
@@ -81,7 +84,7 @@ def run_interventions(
         resample_distractors(model, task, test, generator),
         reset_state(model, task, test, reset_step),
         hide_cue(model, task, test),
-        *(run_at_delay(model, task, other, len(test), generator) for other in other_delays(task.delay)),
+        *(run_at_delay(model, task, other, test, generator) for other in other_delays(task.delay)),
     ]
     return [asdict(result) for result in results]
 
@@ -150,19 +153,21 @@ def hide_cue(model: nn.Module, task: CueRecall, test: Batch) -> Intervention:
     return _result("hide_cue", answers == cues, None, AT_CHANCE)
 
 
-def run_at_delay(model: nn.Module, task: CueRecall, delay: int, count: int, generator: torch.Generator) -> Intervention:
-    """Ask for the cue after another delay than the trained one, on fresh episodes."""
+def run_at_delay(
+    model: nn.Module, task: CueRecall, delay: int, test: Batch, generator: torch.Generator
+) -> Intervention:
+    """Ask for the cue after another delay than the trained one, on as many fresh episodes."""
     name = f"run_at_delay_{delay}"
     expected = f"no promise: the model was trained at delay {task.delay} only; at best accuracy stays as it was"
     other = CueRecall(delay, task.cue_position)
-    episodes = sample_episodes(count - count % MOVES, delay, generator, task.cue_position)
+    count = MOVES * max(1, len(test) // MOVES)
+    episodes = sample_episodes(count, delay, generator, task.cue_position)
     table = _position_table(model)
     if table is not None and other.input_steps > table:
         reason = f"delay {delay} has {other.input_steps} input steps, the position table {table} rows"
         return _not_applicable(name, reason, expected)
-    device = next(model.parameters(), torch.empty(0)).device
-    hits = other.correct(model, Batch(episodes.to(device)), CHUNK)
-    return _result(name, hits, None, expected)
+    inputs, cues = _inputs_and_cues(other, Batch(episodes.to(test.inputs.device)))
+    return _result(name, _answers(model, other, inputs) == cues, None, expected)
 
 
 def other_delays(delay: int) -> list[int]:
@@ -194,14 +199,14 @@ def _answers(
     query: int | None = None,
     visible: Bool[Tensor, "episodes query source"] | None = None,
 ) -> Int[Tensor, " episodes"]:
-    """Give the most probable token at the query."""
+    """Give the most probable move at the query."""
     query = task.query if query is None else query
     answers = []
     with evaluation_mode(model), torch.no_grad():
         for start in range(0, len(inputs), CHUNK):
             part = slice(start, start + CHUNK)
             options = {} if visible is None else {"visible": visible[part]}
-            answers.append(model(inputs[part], **options).logits[:, query].argmax(dim=-1))
+            answers.append(model(inputs[part], **options).logits[:, query, :MOVES].argmax(dim=-1))
     return torch.cat(answers)
 
 

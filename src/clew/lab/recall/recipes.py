@@ -1,6 +1,6 @@
-"""The recipes of the memory experiment: four small models of nearly equal parameter count, and the published results.
+"""The recipes of the memory experiment: four small models of nearly equal size, and the published results.
 
-Equal counts do not make computation or capacity equal; the results table shows state size and multiply-adds beside them.
+Equal counts do not make computation or capacity equal; the results table has state size and multiply-adds too.
 """
 
 from typing import Any

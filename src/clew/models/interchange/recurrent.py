@@ -92,7 +92,7 @@ def _directions(encoder: RecurrentEncoder) -> list[tuple[RecurrentLayer, str]]:
 
 
 @torch.no_grad()
-def _copy(source: Tensor | None, target: nn.Parameter) -> None:
+def _copy(source: Tensor | None, target: Tensor) -> None:
     if source is None:
         target.zero_().requires_grad_(False)
     else:
