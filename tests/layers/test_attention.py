@@ -120,6 +120,13 @@ def test_initial_weights_have_the_distribution_of_torch() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
+def test_no_step_of_the_backward_gives_nan_for_a_query_that_reads_nothing(kernel: str) -> None:
+    with torch.autograd.detect_anomaly(check_nan=True):
+        run(odd_layer(), draw(3, 4, 5), ragged(3, 4), kernel, draw(3, 4, 5, seed=7))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_a_query_that_reads_nothing_is_zero_and_moves_no_gradient(kernel: str) -> None:
     layer, visible = odd_layer(), ragged(3, 4)
     is_empty = ~visible.any(dim=-1)

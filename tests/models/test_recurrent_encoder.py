@@ -170,7 +170,7 @@ def test_wrong_options_are_named(options: dict, message: str) -> None:
 
 
 def test_a_visibility_mask_is_refused() -> None:
-    with pytest.raises(ConfigError, match="RecurrentEncoder: visible must be None, got a mask. A state carries all"):
+    with pytest.raises(ConfigError, match="RecurrentEncoder: visible must be None, got a mask"):
         RecurrentEncoder("gru", 3, 4)(torch.zeros(2, 5, 3), visible=torch.ones(5, 5, dtype=torch.bool))
 
 

@@ -25,8 +25,8 @@ def test_a_pipe_gets_plain_text_of_at_most_100_columns(results: Json) -> None:
 
 def test_every_seed_verdict_chance_and_oracle_are_there(results: Json) -> None:
     lines = [" ".join(line.replace("|", " ").split()) for line in printed(results).splitlines()]
-    assert "RNN 0.443 ± 0.051 0/3 0.392 0.444 0.494 solved 0/3, above 0.440" in lines
-    assert "GRU 0.732 ± 0.378 1/2 1 0.465 failed solved 1/2, above 0.814" in lines
+    assert "RNN 0.443 ± 0.051 0/3 0.392 0.444 0.494 above chance on 3/3 0.440" in lines
+    assert "GRU 0.732 ± 0.378 1/3 1 0.465 failed solved 1/3, 1 above 0.814" in lines
     assert lines.count("Chance 0.250") == lines.count("Oracle 1") == 3
     assert "1 of 27 runs failed; the numbers are of the others." in lines
 

@@ -98,11 +98,11 @@ def test_a_failed_run_is_a_row_with_its_reason_and_a_warning_at_the_top(results:
 def test_each_cell_shows_mean_spread_solved_seeds_verdict_and_published_value(results: Json, page: PageParser) -> None:
     shown = page.row("Test accuracy", 16, "RNN")
     assert shown[:4] == ["RNN", "0.443 ± 0.051", "0/3", "0.392 · 0.444 · 0.494"]
-    assert shown[4:] == ["solved 0/3, above chance on every seed", "0.440 ± 0.051"]
+    assert shown[4:] == ["above chance on 3/3 seeds, solved 0/3", "0.440 ± 0.051"]
     assert page.row("Test accuracy", 8, "RNN")[1] == "0.9997 ± 0.0006", "not quite 1 must not read 1"
     for cell in results["cells"]:
         shown = page.row("Test accuracy", cell["delay"], NAMES[cell["recipe"]])
-        assert shown[2] == f"{cell['solved']}/{cell['finished']}"
+        assert shown[2] == f"{cell['solved']}/{cell['runs']}"
         assert shown[4] == cell["verdict"]
     assert page.row("Test accuracy", 32, "Chance")[1] == "0.250"
     assert page.row("Test accuracy", 32, "Oracle")[1] == "1"
@@ -117,21 +117,26 @@ def test_losses_costs_references_and_contrasts_are_shown(results: Json, page: Pa
         cost = page.row("What each recipe costs", delay, name)
         counts = [cell[key] for key in ("parameters", "state_size", "multiply_adds", "tokens_seen")]
         assert cost[1:5] == [f"{count:,}" for count in counts]
-        assert cost[5] == f"{cell['seconds']:.2f} s"
+        assert cost[5] == f"{cell['seconds']:.3g} s"
     for reference in results["references"]:
         shown = page.row("Reference", reference["delay"], reference["name"].replace("_", " ").capitalize())
         assert shown[1] == reference["words"] and float(shown[2]) == number(reference["accuracy"])
         assert shown[3] == ("–" if reference["cue_loss_nats"] is None else f"{reference['cue_loss_nats']:.3g}")
-    contrast = page.row("Each difference", 16, "Transformer minus GRU")
-    assert contrast[1:] == ["higher on every seed", "+0.370", "[+0.340, +0.400]", "< 0.001", "0.10"]
+    contrast = page.row("Differences", 16, "Transformer minus GRU")
+    assert contrast[1:] == ["+0.370", "[+0.340, +0.400]", "< 0.001", "0.10", "higher on every seed"]
+    assert "Delay 16: transformer higher on every seed than gru (p = 0.10 over seeds)" in page.text
 
 
 def test_interventions_show_every_seed_and_why_one_does_not_apply(page: PageParser) -> None:
     rows = page.table("What the selected models do")
-    swap = rows.index(["Swap cue. Expected of a model that uses the cue: the answer follows the new cue"])
+    swap = rows.index(["Swap cue. Expected: followed near 1 and accuracy near 0: the answer is the new cue"])
     assert rows[swap + 1] == ["RNN, 8", "0.9997", "0.250 · 0.250 · 0.250", "1 · 0.999 · 1"]
     assert ["RNN", "not applicable: a recurrent model has no attention"] in rows
     assert ["Transformer", "not applicable: attention carries no state"] in rows
+    delay = rows.index(["Run at delay. Expected: no promise: the model was trained at one delay only"])
+    assert rows[delay + 1] == ["RNN, 8 (delay 4)", "0.9997", "1 · 0.999 · 1", "–"]
+    reason = "not applicable: delay 64 has 67 input steps, the position table 36 rows"
+    assert ["Transformer, 32 (delay 64)", reason] in rows[delay:]
 
 
 def test_the_protocol_says_when_the_test_was_scored_and_names_every_run(results: Json, page: PageParser) -> None:
@@ -143,7 +148,7 @@ def test_the_protocol_says_when_the_test_was_scored_and_names_every_run(results:
 
 def test_the_answer_quotes_the_verdicts_and_claims_no_more(page: PageParser) -> None:
     assert "At delay 8: RNN, GRU and Transformer solved 3/3." in page.text
-    assert "At delay 32: RNN not distinguishable from chance; GRU solved 0/3, above chance on every" in page.text
+    assert "At delay 32: RNN not distinguishable from chance. GRU above chance on 3/3 seeds, solved 0/3." in page.text
     assert "they rank nothing beyond them" in page.text
 
 
@@ -164,7 +169,8 @@ def test_attention_and_gates_show_the_values_of_the_episode(results: Json, views
     weight = views["attention"]["weights"][0][10][1]
     assert f"<title>RECALL 10, up 1: {weight:.3f}</title>" in attention
     assert "hidden by the mask" in attention and attention.count("heat-hidden") == 2 * (12 * 11 // 2 + 1)
-    assert page.table("What the scored query reads")[1] == ["1", "up, position 1", f"{weight:.3f}"]
+    assert page.table("What the scored query reads")[1] == ["1", "up, position 1", f"{weight:.3f}", f"{weight:.3f}"]
+    assert "which it answered with “left” where “up” was right" in page.text
     gates = page.text.split('id="gates"')[1].split("</section>")[0]
     assert gates.count("<title>") == 12 * (2 * 32 + 4 * 17)
     state = views["gates"][1]["quantities"]["state"][3][16]
@@ -224,6 +230,7 @@ def test_a_quick_run_and_its_warnings_are_told_before_any_table(
     quick: Json, curves: dict[str, list[Json]], views: Json
 ) -> None:
     raw = recall_report(quick, curves, views)
+    assert "is not to be compared with it" not in raw, "nothing published to compare with"
     assert raw.index("Too small to conclude from") < raw.index("beat the oracle") < raw.index("<table")
     assert "1 seed, 8 epochs, 4,096 training episodes" in raw
 
@@ -248,7 +255,7 @@ def test_a_loss_that_is_no_number_leaves_a_gap_in_its_curve(results: Json) -> No
 
 
 def test_missing_curves_and_views_leave_a_sentence_in_their_place(results: Json) -> None:
-    empty = {"delay": 8, "tokens": ["BOS"], "attention": None, "gates": []}
+    empty = {"delay": 8, "tokens": [], "attention": None, "gates": []}
     results["contrasts"], results["interventions"] = [], []
     raw = recall_report(results, {}, empty)
     for words in ("No attention map", "No gates", "Nothing to compare", "No interventions"):

@@ -144,7 +144,7 @@ def expected_shared_moves(delay: int, sizes: RecallSizes = DEFAULT_SIZES, cue_po
     p = train / distinct; so test * (1 - (1 - p)^3) are expected.
 
     >>> round(expected_shared_moves(8), 1)
-    47.2
+    47.3
     """
     fraction = sizes.train / distinct_episodes(delay, cue_position)
     return sizes.test * (1 - (1 - fraction) ** (MOVES - 1))

@@ -18,7 +18,7 @@ from clew.layers.linear import Linear
 from clew.shapes import resolve_visible
 
 NARROW_HEAD = 8
-DERIVED_PAIRS = (30_000, 3_000_000)
+DERIVED_PAIRS = (60_000, 3_000_000)
 """Where the derived kernel was measured faster than the fused one, forward and backward on one thread of a CPU: heads
 at most that wide, and (query, source) pairs of all rows and heads in that range. At batch 64, two heads of six and 36
 steps it takes about half the time; with wide heads, or so many pairs that they leave the cache, up to twice."""

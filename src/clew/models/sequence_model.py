@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from clew.models.heads import ClassTokenHead, Head
@@ -56,7 +56,7 @@ class SequenceModel(nn.Module):
         inputs: Int[Tensor, "batch time"] | Float[Tensor, "batch time features"],
         lengths: Int[Tensor, " batch"] | None = None,
         valid: Bool[Tensor, "batch time"] | None = None,
-        visible: Bool[Tensor, "*batch query source"] | None = None,
+        visible: Shaped[Tensor, "*batch query source"] | None = None,
     ) -> ModelOutput:
         """Predict.
 
@@ -92,7 +92,7 @@ class SequenceModel(nn.Module):
         head: ClassTokenHead,
         rows: Float[Tensor, "batch time width"],
         valid: Bool[Tensor, "batch time"] | None,
-        visible: Bool[Tensor, "*batch query source"] | None,
+        visible: Shaped[Tensor, "*batch query source"] | None,
     ) -> ModelOutput:
         batch, time, _ = rows.shape
         rows = torch.cat([head.class_token.expand(batch, 1, -1), rows], dim=1)

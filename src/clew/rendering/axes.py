@@ -109,7 +109,7 @@ class Plot:
         middle = (self.left + right) / 2
         parts = [
             label_at(2, 15, title, "chart-title"),
-            label_at(2, 32, self.y.label, "axis-label"),
+            label_at(2, self.top - 12, self.y.label, "axis-label"),
             label_at(middle, self.height - 5, self.x.label, "axis-label", "middle"),
         ]
         for value, words in self.y.ticks():
@@ -121,16 +121,10 @@ class Plot:
         return joined(parts)
 
     def level(self, value: Number, words: str) -> Markup:
-        """Draw a horizontal line across the chart at a value that readers compare with, and name it."""
-        height = self.y_at(value)
-        right = self.width - self.right
-        below = height - 5 < self.top + 6
-        return joined(
-            [
-                line_between(self.left, height, right, height, "level"),
-                label_at(right - 2, height + 13 if below else height - 5, words, "level-label", "end"),
-            ]
-        )
+        """Draw a horizontal line across the chart at a value that readers compare with, and name it at its right."""
+        height, right = self.y_at(value), self.width - self.right
+        line = line_between(self.left, height, right, height, "level")
+        return line + label_at(right + 5, height + 4, words, "axis-label")
 
 
 def svg(width: int, height: int, description: str, *content: Markup, css_class: str = "chart") -> Markup:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from clew.rendering.axes import Axis, Plot, line_between, svg, tooltip
+from clew.rendering.axes import Axis, Plot, label_at, line_between, svg, tooltip
 from clew.rendering.colours import SeriesStyle
 from clew.rendering.marks import curve, marker
 from clew.rendering.markup import element, joined
@@ -51,11 +51,16 @@ def line_chart(
     title: str, x: Axis, y: Axis, lines: Sequence[Line], levels: Sequence[Level] = (), description: str = ""
 ) -> Markup:
     """Draw curves over a common frame; background curves are thin, grey and below the others."""
-    plot = Plot(x, y)
+    plot = Plot(x, y, right=_room_for(levels))
     ordered = sorted(lines, key=lambda line: not line.is_background)
     drawn = [_line(plot, line) for line in ordered]
-    marks = joined(level_line for level_line in (plot.level(level.value, level.words) for level in levels))
+    marks = joined(plot.level(level.value, level.words) for level in levels)
     return svg(plot.width, plot.height, description or title, plot.frame(title), marks, *drawn)
+
+
+def _room_for(levels: Sequence[Level]) -> int:
+    """Leave room at the right for the names of the levels."""
+    return round(12 + 6.5 * max((len(level.words) for level in levels), default=0))
 
 
 def _line(plot: Plot, line: Line) -> Markup:
@@ -74,30 +79,45 @@ def _line(plot: Plot, line: Line) -> Markup:
 def point_chart(
     title: str, x_label: str, y: Axis, groups: Sequence[PointGroup], levels: Sequence[Level] = (), description: str = ""
 ) -> Markup:
-    """Draw every run as a point beside the others of its place, with its interval, and the means joined by a line."""
+    """Draw every run as a point beside the others of its place, with its interval, and the means joined by a line.
+
+    The chart names its series itself, so that it can stand alone.
+    """
     places = list(dict.fromkeys(group.place for group in groups))
     series = list(dict.fromkeys(group.series for group in groups))
     axis = Axis(x_label, -0.5, len(places) - 0.5)
-    plot = Plot(axis, y, width=480, height=320, left=46, right=14)
-    ticks = [(float(index), place) for index, place in enumerate(places)]
-    shift = {name: (index - (len(series) - 1) / 2) * 0.8 / len(series) for index, name in enumerate(series)}
-    centres = [(group, places.index(group.place) + shift[group.series]) for group in groups]
-    means = [
-        _means(plot, name, [(group, centre) for group, centre in centres if group.series == name]) for name in series
+    plot = Plot(axis, y, width=480, height=340, right=_room_for(levels), top=66)
+    room = 0.8 / max(len(series), 1)  # of the width of a place, for each series
+    shifts = {name: (index - (len(series) - 1) / 2) * room for index, name in enumerate(series)}
+    centred = [(group, places.index(group.place) + shifts[group.series]) for group in groups]
+    borders = [plot.x_at(index - 0.5) for index in range(1, len(places))]
+    drawn = [
+        plot.frame(title, list(enumerate(places))),
+        _key(groups),
+        *(line_between(x, plot.top, x, plot.floor, "grid") for x in borders),
+        *(plot.level(level.value, level.words) for level in levels),
+        *(_means(plot, [pair for pair in centred if pair[0].series == name]) for name in series),
+        *(_points(plot, group, centre, room) for group, centre in centred),
     ]
-    points = [_points(plot, group, centre, 0.8 / len(series)) for group, centre in centres]
-    references = joined(plot.level(level.value, level.words) for level in levels)
-    between = [plot.x_at(index - 0.5) for index in range(1, len(places))]
-    walls = joined(line_between(x, plot.top, x, plot.floor, "grid") for x in between)
-    return svg(
-        plot.width, plot.height, description or title, plot.frame(title, ticks), walls, references, *means, *points
-    )
+    return svg(plot.width, plot.height, description or title, *drawn)
 
 
-def _means(plot: Plot, name: str, members: Sequence[tuple[PointGroup, Number]]) -> Markup:
+def _key(groups: Sequence[PointGroup]) -> Markup:
+    """Name each series beside its marker, in one row below the title."""
+    drawn: list[Markup] = []
+    x = 10.0
+    for name, style in {group.series: group.style for group in groups}.items():
+        sample = curve([[(x - 8, 32.0), (x + 18, 32.0)]], style.dash, "trend", name)
+        label = label_at(x + 24, 36, name, "axis-label")
+        drawn.append(element("g", {"class": style.css_class}, sample, marker(style.marker, x + 5, 32, 3.6), label))
+        x += 44 + 7 * len(name)
+    return joined(drawn)
+
+
+def _means(plot: Plot, members: Sequence[tuple[PointGroup, Number]]) -> Markup:
     heights = [(centre, finite(group.mean)) for group, centre in members]
     segment = [(plot.x_at(centre), plot.y_at(mean)) for centre, mean in heights if mean is not None]
-    style = members[0][0].style
+    name, style = members[0][0].series, members[0][0].style
     bars = [line_between(x - 9, y, x + 9, y, "mean") for x, y in segment]
     return element("g", {"class": style.css_class}, curve([segment], style.dash, "trend", f"{name}: means"), *bars)
 

@@ -16,6 +16,7 @@ from clew.rendering.tables import Cell, Column, Group, Row, Table
 from clew.rendering.terminal_tables import table_text
 from clew.report.recall_tables import accuracy_words, runs_of
 from clew.report.recall_words import (
+    QUICK_NOTE,
     Json,
     at_delay,
     delays_of,
@@ -81,7 +82,7 @@ def _cell_row(cell: Json, results: Json, seed_width: int) -> Row:
     return [
         recipe_name(cell["recipe"]),
         format_spread(cell["mean_accuracy"], cell["sd_accuracy"], cell["finished"]),
-        f"{cell['solved']}/{cell['finished']}",
+        f"{cell['solved']}/{cell['runs']}",
         "  ".join(f"{accuracy_words(row):>{seed_width}}" for row in runs_of(results, cell)),
         cell["verdict"],
         "" if published is None else format_fraction(published),
@@ -98,8 +99,9 @@ def _notes(results: Json) -> list[str]:
     notes = [f"Seeds {seeds}. Sd: sample standard deviation over them. Solved: accuracy of at least 0.99."]
     if any(cell["published_accuracy"] is not None for cell in results["cells"]):
         batch_size = protocol.get("batch_size", "not recorded")
-        notes.append(
+        note = (
             f"Published: mean of three seeds; its batch size is not stated, here it is {batch_size}, so that the "
             "uncertain cells in the middle differ."
         )
+        notes.append(f"{note} {QUICK_NOTE}" if results["quick"] else note)
     return notes

@@ -46,6 +46,8 @@ from clew.report.recall_words import (
     warnings_title,
 )
 
+FIXED_CUE = 1  # BOS, cue, moves, RECALL, cue, EOS
+
 
 def write_recall_report(results: Json, curves: Curves, views: Json, path: Path) -> None:
     """Write the report as one HTML file; the file is replaced as a whole or left as it was.
@@ -53,8 +55,8 @@ def write_recall_report(results: Json, curves: Curves, views: Json, path: Path) 
     Args:
         results: What `clew recall --json` prints.
         curves: For each run id the lines of its `metrics.jsonl`.
-        views: One test episode inside the selected models: `delay`, `tokens`, `attention` (or None) and `gates`;
-            `query` and `cue`, the positions of the scored query and of the cue, are marked where given.
+        views: One test episode inside the selected models: `delay`, `tokens`, `query` (the scored position), `target`,
+            `attention` (or None) and `gates`; only `delay` and empty ones if no run finished.
         path: The file to write.
 
     Raises:
@@ -76,6 +78,7 @@ def write_recall_report(results: Json, curves: Curves, views: Json, path: Path) 
 
 def recall_report(results: Json, curves: Curves, views: Json) -> str:
     """Render the whole page; see `write_recall_report`."""
+    cue = FIXED_CUE if results["protocol"].get("cue_position") == "fixed" else None
     sections = [
         Section("Results", "results", _results(results)),
         Section("Reference predictors", "references", table_html(references_table(results))),
@@ -83,7 +86,7 @@ def recall_report(results: Json, curves: Curves, views: Json) -> str:
         Section("Differences between recipes", "differences", _differences(results)),
         Section("Learning curves", "learning", learning_figure(results, curves)),
         Section("Memory signal", "memory", _memory(results, curves)),
-        Section("Attention on one episode", "attention", attention_part(views)),
+        Section("Attention on one episode", "attention", attention_part(views, cue)),
         Section("Gates over time", "gates", gates_part(views)),
         Section("Interventions", "interventions", _interventions(results)),
         Section("Protocol", "protocol", _protocol(results)),
@@ -121,7 +124,8 @@ def _results(results: Json) -> Markup:
 def _differences(results: Json) -> Markup:
     if not results["contrasts"]:
         return paragraph("Nothing to compare: fewer than two recipes finished a run at the same delay.")
-    return table_html(contrast_table(results))
+    sentences = [f"Delay {item['delay']}: {item['words']}." for item in results["contrasts"]]
+    return fragments(bullets(sentences), table_html(contrast_table(results)))
 
 
 def _memory(results: Json, curves: Curves) -> Markup:
@@ -153,5 +157,5 @@ def _protocol(results: Json) -> Markup:
 
 
 def _footer(results: Json) -> str:
-    seconds = format_seconds(results["timings"].get("total_seconds"))
-    return f"Made by clew {results['protocol'].get('clew', '')} from {len(results['rows'])} runs in {seconds}."
+    seconds = format_seconds(float(sum(results["timings"]["runs"].values())))
+    return f"Made by clew {results['protocol']['clew']} from {len(results['rows'])} runs that took {seconds} in all."

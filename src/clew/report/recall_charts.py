@@ -49,15 +49,12 @@ def _point_group(cell: Json, results: Json, style: SeriesStyle) -> PointGroup:
 
 
 def accuracy_figure(results: Json) -> Markup:
-    """Wrap the picture of accuracy by delay with its legend and caption."""
-    entries = [
-        LegendEntry(recipe_name(name), "line and point", style) for name, style in recipe_styles(results).items()
-    ]
+    """Wrap the picture of accuracy by delay with its caption."""
     caption = (
         "Every point is one seed, with the interval of its test proportion as a thin line; short bars are means, "
         "joined by the line of the recipe. Seeds stand beside each other so that equal ones stay visible."
     )
-    return fragments(legend(entries), figure(accuracy_picture(results), caption))
+    return figure(accuracy_picture(results), caption)
 
 
 def learning_figure(results: Json, curves: Curves) -> Markup:

@@ -19,7 +19,15 @@ from clew.rendering.numbers import (
     format_spread,
 )
 from clew.rendering.tables import Cell, Column, Group, Row, Table
-from clew.report.recall_words import PUBLISHED_NOTE, Json, at_delay, contrast_groups, delays_of, recipe_name, time_words
+from clew.report.recall_words import (
+    PUBLISHED_NOTE,
+    QUICK_NOTE,
+    Json,
+    at_delay,
+    delays_of,
+    recipe_name,
+    time_words,
+)
 
 _SEPARATOR = " · "
 
@@ -31,12 +39,13 @@ def accuracy_table(results: Json) -> Table:
     columns = [
         Column("Recipe", "left"),
         Column("Mean ± sd", note="sample standard deviation over seeds; none for one seed"),
-        Column("Solved", note="seeds with an accuracy of at least 0.99, of those that finished"),
+        Column("Solved", note="seeds with an accuracy of at least 0.99; a failed run counts as not solved"),
         Column("Each seed", "left", f"seeds {seeds}, in this order"),
         Column("Verdict", "left", wraps=True),
         Column("Published mean"),
     ]
     note = PUBLISHED_NOTE.format(batch_size=results["protocol"].get("batch_size", "not recorded"))
+    notes = [f"{note} {QUICK_NOTE}" if results["quick"] else note] if published else []
     groups = [
         Group(
             [*(_accuracy_row(cell, results) for cell in at_delay(results["cells"], delay)), *_bounds(results, delay)],
@@ -45,7 +54,7 @@ def accuracy_table(results: Json) -> Table:
         for delay in delays_of(results["cells"])
     ]
     caption = "Test accuracy of the move after RECALL (fraction of episodes)"
-    return Table(caption, columns, groups, [note] if published else [])
+    return Table(caption, columns, groups, notes)
 
 
 def _accuracy_row(cell: Json, results: Json) -> Row:
@@ -53,7 +62,7 @@ def _accuracy_row(cell: Json, results: Json) -> Row:
     return [
         recipe_name(cell["recipe"]),
         Cell((format_spread(cell["mean_accuracy"], cell["sd_accuracy"], cell["finished"]),), "strong"),
-        f"{cell['solved']}/{cell['finished']}",
+        f"{cell['solved']}/{cell['runs']}",
         seed_list([accuracy_words(row) for row in runs_of(results, cell)]),
         cell["verdict"],
         "" if published is None else format_spread(published, cell["published_sd"], 2),
@@ -94,7 +103,7 @@ def runs_table(results: Json) -> Table:
         Column("Recipe, seed", "left"),
         Column("Accuracy"),
         Column("Correct"),
-        Column("Interval", "left", "for the proportion of test episodes of this one trained model"),
+        Column("Interval", "left", "95 %, Wilson, for the proportion of test episodes of this one trained model"),
         Column("Cue loss (nats)", note="at the query after RECALL"),
         Column("Validation cue loss (nats)", note="at the selected epoch; what selection minimizes"),
         Column("All-token loss (nats)"),
@@ -130,7 +139,7 @@ def loss_table(results: Json) -> Table:
         Column("Recipe", "left"),
         Column("Cue loss (nats)", note="mean over seeds, at the query after RECALL"),
         Column("All-token loss (nats)", note="mean over seeds and all next-token targets; what training minimizes"),
-        Column("Above its floor (nats)", note="all-token loss minus the oracle's, which no predictor can go below"),
+        Column("Above its floor (nats)", note="all-token loss minus the oracle's, which is the floor"),
     ]
     groups = [Group(_loss_rows(results, delay), f"Delay {delay}") for delay in delays_of(results["cells"])]
     return Table("How the average hides memory: test loss of the cue and of all tokens", columns, groups)
@@ -160,13 +169,13 @@ def _loss_row(cell: Json, floor: float | None) -> Row:
 def _loss_bounds(results: Json, delay: int) -> list[Row]:
     return [
         [
-            _muted("Oracle (the floor)" if item["name"] == "oracle" else "Chance"),
+            _muted("Oracle (the floor)" if item["name"] == "oracle" else "Uniform guess"),
             _muted(_or_dash(item["cue_loss_nats"], 3)),
             _muted(_or_dash(item["all_loss_nats"], 4)),
             "",
         ]
         for item in at_delay(results["references"], delay)
-        if item["name"] in ("oracle", "chance")
+        if item["name"] in ("oracle", "uniform_movement")
     ]
 
 
@@ -182,7 +191,7 @@ def cost_table(results: Json) -> Table:
         Column("State size", note="numbers kept for one sequence to go on after its last step"),
         Column("Multiply-adds an episode", note="one episode, forward"),
         Column("Tokens seen", note="by one run in training"),
-        Column("Seconds a run", note="wall time, other runs at work beside it"),
+        Column("Time", note="of all seeds together, other runs at work beside them"),
     ]
     groups = [
         Group([_cost_row(cell) for cell in at_delay(results["cells"], delay)], f"Delay {delay}")
@@ -207,7 +216,7 @@ def references_table(results: Json) -> Table:
         Column("Predictor", "left"),
         Column("What it does", "left", wraps=True),
         Column("Accuracy"),
-        Column("Cue loss (nats)", note="– where the predictor gives an answer and no probabilities"),
+        Column("Cue loss (nats)", note="– where the predictor gives no probabilities"),
         Column("All-token loss (nats)"),
     ]
     groups = [
@@ -228,27 +237,35 @@ def _reference_row(item: Json) -> Row:
 
 
 def contrast_table(results: Json) -> Table:
-    """Show each difference between two recipes: in words first, then in numbers."""
+    """Show each difference between two recipes in numbers."""
     columns = [
         Column("Recipes", "left"),
-        Column("In words", "left", wraps=True),
         Column("Difference", note="of the mean accuracies"),
-        Column("Interval", "left", "bootstrap over test episodes, paired between the two recipes"),
-        Column("p, episodes", note="over test episodes, for these trained models"),
-        Column("p, seeds", note="permutation test over seeds, which are not paired"),
+        Column("Interval", "left", "95 %, bootstrap over test episodes, which are paired between the recipes"),
+        Column("p, episodes", note="sign-flip test over test episodes: about these trained models"),
+        Column("p, seeds", note="permutation test over seeds, which are not paired: about the recipes"),
+        Column("Verdict", "left"),
     ]
-    groups = [Group([_contrast_row(item) for item in items], f"Delay {d}") for d, items in contrast_groups(results)]
-    return Table("Each difference in test accuracy, in words and in numbers", columns, groups)
+    contrasts = results["contrasts"]
+    groups = [
+        Group([_contrast_row(item) for item in at_delay(contrasts, delay)], f"Delay {delay}")
+        for delay in delays_of(contrasts)
+    ]
+    return Table("Differences in test accuracy", columns, groups)
 
 
 def _contrast_row(item: Json) -> Row:
+    """Count from the lower to the higher, so that the verdict is about the recipe that is named first."""
+    first, second, difference, interval = item["first"], item["second"], item["difference"], item["interval"]
+    if difference is not None and difference < 0:
+        first, second, difference, interval = second, first, -difference, [-interval[1], -interval[0]]
     return [
-        f"{recipe_name(item['first'])} minus {recipe_name(item['second'])}",
-        item["words"],
-        format_signed(item["difference"]),
-        format_interval(item["interval"], format_signed),
+        f"{recipe_name(first)} minus {recipe_name(second)}",
+        format_signed(difference),
+        format_interval(interval, format_signed),
         format_probability(item["p_episodes"]),
         format_probability(item["p_seeds"]),
+        item["label"],
     ]
 
 

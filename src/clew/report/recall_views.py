@@ -19,33 +19,34 @@ from clew.report.recall_words import Json, recipe_name
 Matrix = Sequence[Sequence[Value]]
 
 
-def attention_part(views: Json) -> Markup:
-    """Show what each head reads: a map a head, and in numbers what the scored query reads."""
+def attention_part(views: Json, cue: int | None) -> Markup:
+    """Show what each head reads: a map a head, and in numbers what the scored query reads.
+
+    Args:
+        views: As `clew.report.recall.write_recall_report` takes them.
+        cue: Position of the cue, None where it is not the same in every episode.
+    """
     attention = views.get("attention")
     if attention is None:
         return paragraph("No attention map: no recipe with attention finished a run.")
-    tokens: list[str] = views["tokens"]
-    query = scored_query(views)
+    tokens, query = views["tokens"], views["query"]
     maps = [
-        _attention_map(f"Head {head}", _hide_future(weights), tokens, query, views.get("cue"))
+        _attention_map(f"Head {head}", _hide_future(weights), tokens, query, cue)
         for head, weights in enumerate(attention["weights"], start=1)
     ]
     words = (
-        f"Attention weights of {recipe_name(attention['recipe'])}, seed {attention['seed']}, on one test episode "
-        f"with delay {views['delay']}. A row is a query and sums to 1 over the sources that it may read. "
-        "The outlined row predicts the move after RECALL."
+        f"Attention weights of {_model_words(attention, views)}. A row is a query and sums to 1 over the sources that "
+        f"it may read. The outlined row predicts the move after RECALL"
+        f"{'' if cue is None else '; the outlined column is the cue'}."
     )
-    words += _gap_words(len(tokens))
-    table = [] if query is None else [table_html(_reading_table(attention["weights"], tokens, query, views.get("cue")))]
-    return fragments(figure(joined(maps), words, "panels wide"), *table)
+    table = table_html(_reading_table(attention["weights"], tokens, query, cue))
+    return fragments(figure(joined(maps), words + _gap_words(len(tokens)), "panels wide"), table)
 
 
-def scored_query(views: Json) -> int | None:
-    """Give the position whose prediction is scored: as stated, else that of the last RECALL token."""
-    if views.get("query") is not None:
-        return views["query"]
-    places = [index for index, token in enumerate(views["tokens"]) if token.strip("<>").upper() == "RECALL"]
-    return places[-1] if places else None
+def _model_words(model: Json, views: Json) -> str:
+    """Name a model, the episode and what it answered."""
+    words = f"{recipe_name(model['recipe'])}, seed {model['seed']}, on one test episode with delay {views['delay']}"
+    return f"{words}, which it answered with “{model['answer']}” where “{views['target']}” was right"
 
 
 def _hide_future(weights: Matrix) -> list[list[Value]]:
@@ -57,14 +58,14 @@ def _hide_future(weights: Matrix) -> list[list[Value]]:
     ]
 
 
-def _attention_map(title: str, weights: Matrix, tokens: Sequence[str], query: int | None, cue: int | None) -> Markup:
+def _attention_map(title: str, weights: Matrix, tokens: Sequence[str], query: int, cue: int | None) -> Markup:
     cell = _cell_size(len(tokens))
     rows, columns = HeatAxis("queries", tokens, 1, cell, query), HeatAxis("sources", tokens, 1, cell, cue)
     return heat_map(title, weights, rows, columns, sequential(), f"{title}: attention weights by query and source")
 
 
 def _cell_size(count: int) -> float:
-    return min(max(340.0 / max(count, 1), 9.5), 24.0)
+    return min(max(380.0 / max(count, 1), 9.5), 32.0)
 
 
 def _reading_table(heads: Sequence[Matrix], tokens: Sequence[str], query: int, cue: int | None) -> Table:
@@ -92,23 +93,23 @@ def gates_part(views: Json) -> Markup:
     parts: list[Markup] = []
     for entry in gates:
         name = f"{recipe_name(entry['recipe'])}, seed {entry['seed']}"
-        maps = [_quantity_map(quantity, values, tokens, views) for quantity, values in entry["quantities"].items()]
+        maps = [_quantity_map(title, values, tokens, views["query"]) for title, values in entry["quantities"].items()]
         caption = (
-            f"{name}, the same test episode (delay {views['delay']}). Gates run from 0 to 1; other quantities have "
-            "zero at the middle of their scale."
+            f"{_model_words(entry, views)}. Gates run from 0 to 1; other quantities have zero at the middle of their "
+            "scale. The outlined step predicts the move after RECALL."
         )
         parts += [subsection(name), figure(joined(maps), caption + _gap_words(len(tokens)), "panels wide")]
     return fragments(*parts)
 
 
-def _quantity_map(name: str, values: Matrix, tokens: Sequence[str], views: Json) -> Markup:
+def _quantity_map(name: str, values: Matrix, tokens: Sequence[str], query: int) -> Markup:
     title = name.replace("_", " ").capitalize()
     units = len(values[0]) if values else 0
     by_unit = [[values[step][unit] for step in range(len(values))] for unit in range(units)]
     labels = [str(unit) for unit in range(units)]
     step = 1 if units <= 12 else 4 if units <= 40 else 8
     rows = HeatAxis("units", labels, step, 7.0 if units > 12 else 12.0)
-    columns = HeatAxis("steps", tokens, 1, _cell_size(len(tokens)), scored_query(views))
+    columns = HeatAxis("steps", tokens, 1, _cell_size(len(tokens)), query)
     scale = _scale_of(name, by_unit)
     return heat_map(title, by_unit, rows, columns, scale, f"{title}: every unit at every step of the episode")
 

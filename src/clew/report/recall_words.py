@@ -6,7 +6,6 @@ wrote, and nothing is claimed beyond them. Start with `answer`.
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
 from math import comb
 from typing import Any
 
@@ -25,6 +24,7 @@ PUBLISHED_NOTE = (
     "size; here it is {batch_size}. For that reason, and because a seed draws other weights here, the uncertain cells "
     "in the middle differ: those in which some seeds find the cue and others do not."
 )
+QUICK_NOTE = "This quick run had less training on fewer episodes, and is not to be compared with it."
 
 
 def recipe_name(recipe: str) -> str:
@@ -50,15 +50,17 @@ def failed_rows(results: Json) -> list[Json]:
 def answer(results: Json) -> list[str]:
     """Answer the experiment's question in sentences: the verdicts by delay, and how far they reach."""
     question = "Which recipes give back a cue after d random moves?"
-    sentences = [_answer_at(delay, at_delay(results["cells"], delay)) for delay in delays_of(results["cells"])]
+    sentences = [answer_at(delay, at_delay(results["cells"], delay)) for delay in delays_of(results["cells"])]
     return [" ".join([question, *sentences]), SCOPE]
 
 
-def _answer_at(delay: int, cells: Sequence[Json]) -> str:
+def answer_at(delay: int, cells: Sequence[Json]) -> str:
+    """Quote the verdicts at one delay, recipes of equal verdict together."""
     by_verdict: dict[str, list[str]] = {}
     for cell in cells:
         by_verdict.setdefault(cell["verdict"], []).append(recipe_name(cell["recipe"]))
-    return f"At delay {delay}: {'; '.join(f'{join_words(names)} {words}' for words, names in by_verdict.items())}."
+    verdicts = [f"{join_words(names)} {words}." for words, names in by_verdict.items()]
+    return f"At delay {delay}: {' '.join(verdicts)}"
 
 
 def quick_words(results: Json) -> str:
@@ -106,6 +108,8 @@ def protocol_pairs(results: Json) -> list[tuple[str, str]]:
         ("Recipes", join_words([recipe_name(recipe) for recipe in protocol["recipes"]])),
         ("Initialization seeds", join_words([str(seed) for seed in protocol["seeds"]]) + ", all of them shown"),
         ("Episodes a delay", f"{split}; from separate generators"),
+        *[("Disjoint splits", words) for words in protocol.get("disjointness", [])],
+        *[(f"Data at delay {delay}", _fingerprints(parts)) for delay, parts in protocol.get("data", {}).items()],
         ("Training", _training_words(protocol)),
         ("Selection rule", _known(protocol, "selection")),
         ("Sealed test", sealed_words(results)),
@@ -117,10 +121,14 @@ def protocol_pairs(results: Json) -> list[tuple[str, str]]:
 def _training_words(protocol: Json) -> str:
     return (
         f"{_known(protocol, 'epochs')} epochs, batches of {_known(protocol, 'batch_size')}, "
-        f"Adam at {_plain(protocol, 'learning_rate')}, "
+        f"{protocol.get('optimizer') or 'Adam'} at {_plain(protocol, 'learning_rate')}, "
         f"global gradient norm clipped at {_plain(protocol, 'clip_norm')}; "
         "loss: mean next-token cross-entropy over all positions"
     )
+
+
+def _fingerprints(parts: Json) -> str:
+    return "SHA-256 " + ", ".join(f"{name} {digest[:12]}" for name, digest in parts.items())
 
 
 def _known(protocol: Json, key: str) -> str:
@@ -195,9 +203,3 @@ def _seed_floor(seeds: int) -> str:
         f"With {seeds} seeds a recipe, a two-sided permutation test over seeds cannot go below "
         f"p = {format_number(least, 2)}, however large the difference."
     )
-
-
-def contrast_groups(results: Json) -> list[tuple[int, list[Json]]]:
-    """Group the contrasts by delay."""
-    ordered = sorted(results["contrasts"], key=lambda contrast: contrast["delay"])
-    return [(delay, list(members)) for delay, members in groupby(ordered, key=lambda contrast: contrast["delay"])]

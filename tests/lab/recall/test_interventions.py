@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from clew.data import Batch, sample_episodes
-from clew.data.recall_episodes import BOS, cue_places
+from clew.data.recall_episodes import BOS, RECALL, cue_places
 from clew.errors import ConfigError
 from clew.lab.recall.interventions import hide_cue, intervene, reset_state, run_interventions, swap_cue
 from clew.models import SequenceModel, build
@@ -183,6 +183,16 @@ def test_the_state_can_be_reset_at_any_step(gru: SequenceModel) -> None:
     for step in (0, QUERY + 1):
         with pytest.raises(ConfigError, match=r"step must be in \[1, query=6\]"):
             run_interventions(gru, TASK, TEST, torch.Generator(), reset_step=step)
+
+
+def test_after_a_reset_the_answer_is_still_read_at_recall() -> None:
+    model = build("gru", vocab=7, outputs=7, hidden=9, generator=torch.Generator().manual_seed(2))
+    inputs = TEST.inputs[:, :-1]
+    for step in (1, 3, QUERY):
+        given = inputs[:, step:]
+        at_recall = given[0].tolist().index(RECALL)
+        answers = model(given).logits[:, at_recall, :4].argmax(dim=-1)
+        assert reset_state(model, TASK, TEST, step).accuracy == (answers == inputs[:, 1]).double().mean().item()
 
 
 def test_hiding_leaves_the_cue_visible_to_itself_alone(transformer: SequenceModel) -> None:

@@ -66,7 +66,5 @@ def test_what_clew_does_not_have_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         recurrent_from_torch(nn.LSTM(3, 4, proj_size=2))
     assert str(caught.value) == "recurrent_from_torch: proj_size must be 0, got 2."
-    with pytest.raises(
-        ConfigError, match="recurrent_from_torch: module must be a torch.nn.RNN, GRU or LSTM, got RNNBase"
-    ):
+    with pytest.raises(ConfigError, match=r"must be a torch\.nn\.RNN, GRU or LSTM, got RNNBase"):
         recurrent_from_torch(nn.RNNBase("GRU", 3, 4))
