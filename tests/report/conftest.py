@@ -269,7 +269,19 @@ ODD_NAME = "<b>\"mine\"</b> & 'co' [bold]"
 
 
 @pytest.fixture
-def quick(results: dict[str, Any]) -> dict[str, Any]:
+def quick() -> dict[str, Any]:
+    return fake_quick(fake_results())
+
+
+@pytest.fixture(scope="session")
+def quick_page() -> str:
+    from clew.report.recall import recall_report
+
+    results = fake_results()
+    return recall_report(fake_quick(results), fake_curves(results), fake_views(4))
+
+
+def fake_quick(results: dict[str, Any]) -> dict[str, Any]:
     """One seed of two recipes, one with a name that must be escaped, one run with losses that are no numbers."""
     rows = [dict(row) for row in results["rows"] if row["seed"] == 6206 and row["recipe"] in ("rnn", "gru")]
     cells = [dict(cell) for cell in results["cells"] if cell["recipe"] in ("rnn", "gru")]

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from clew.rendering.colours import HeatScale, diverging, sequential
 from clew.rendering.heat_maps import HeatAxis, heat_map, left_out_words
 from clew.rendering.markup import joined
-from clew.rendering.numbers import HIDDEN, Value, as_float, finite, format_fraction
+from clew.rendering.numbers import HIDDEN, Value, finite_values, format_fraction
 from clew.rendering.page import figure, fragments, paragraph, subsection
 from clew.rendering.tables import Column, Group, Table, table_html
 from clew.report.recall_words import Json, recipe_name
@@ -50,12 +50,10 @@ def _model_words(model: Json, views: Json) -> str:
 
 
 def _hide_future(weights: Matrix) -> list[list[Value]]:
-    is_causal = all(as_float(value) == 0 for query, row in enumerate(weights) for value in row[query + 1 :])
-    if not is_causal:
+    later = [finite_values(row[query + 1 :]) for query, row in enumerate(weights)]
+    if any(value != 0 for row in later for value in row):
         return [list(row) for row in weights]
-    return [
-        [value if source <= query else HIDDEN for source, value in enumerate(row)] for query, row in enumerate(weights)
-    ]
+    return [[*row[: query + 1], *[HIDDEN] * len(later[query])] for query, row in enumerate(weights)]
 
 
 def _attention_map(title: str, weights: Matrix, tokens: Sequence[str], query: int, cue: int | None) -> Markup:
@@ -77,7 +75,7 @@ def _reading_table(heads: Sequence[Matrix], tokens: Sequence[str], query: int, c
     ]
     rows: list[list[str]] = []
     for head, weights in enumerate(heads, start=1):
-        numbers = [finite(value) for value in weights[query]]
+        numbers = finite_values(weights[query])
         top = max(range(len(numbers)), key=lambda source: -1.0 if numbers[source] is None else numbers[source] or 0.0)
         on_cue = [format_fraction(weights[query][cue])] if cue is not None else []
         rows.append([str(head), f"{tokens[top]}, position {top}", format_fraction(weights[query][top]), *on_cue])
