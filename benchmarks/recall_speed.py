@@ -28,7 +28,7 @@ def main() -> None:
     epochs = str(parser.parse_args().epochs)
     plain = [sys.executable, str(Path(__file__).with_name("plain_recall.py")), "--epochs", epochs]
     with tempfile.TemporaryDirectory() as folder:
-        ours = [sys.executable, "-m", "clew.cli", "recall", "--epochs", epochs, "--out", f"{folder}/out"]
+        ours = [sys.executable, "-m", "clew", "recall", "--epochs", epochs, "--out", f"{folder}/out"]
         clew_seconds = seconds_of(ours)
     plain_seconds = seconds_of(plain)
     print(f"\nclew recall   {clew_seconds:7.1f} s\nplain script  {plain_seconds:7.1f} s")

@@ -32,6 +32,10 @@ class SealedError(ClewError):
     """A sealed test set was read before a selection was recorded."""
 
 
+class LedgerError(ClewError):
+    """A quantity that is not there was asked for, or an explanation does not agree with what really ran."""
+
+
 def complain(where: str, what: str, constraint: str, got: object, remedy: str = "") -> str:
     """Compose an error text in the project's one grammar.
 

@@ -16,6 +16,7 @@ FLAGS = {
     "recall": {
         "--cue-position", "--delays", "--epochs", "--json", "--out", "--quick", "--recipes", "--seeds", "--workers",
     },
+    "walkthrough": {"--json", "--only", "--out"},
 }  # fmt: skip
 HELP_SECONDS = 0.5
 TRIES = 5

@@ -56,7 +56,15 @@ def test_every_python_block_of_the_readme_runs(
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/design.md", "docs/glossary.md", "docs/lab-log.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/design.md",
+        "docs/glossary.md",
+        "docs/lab-log.md",
+        "docs/published-weights.md",
+    ],
 )
 def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()

@@ -16,6 +16,7 @@ from clew.cli.output import OutputClosedError, abandon_output, accept_any_charac
 
 COMMANDS = {
     "recall": ("clew.cli.recall:recall", "The memory experiment: recurrent and attention models recall a cue."),
+    "walkthrough": ("clew.cli.walkthrough:walkthrough", "Every table, figure and exercise of the worked example."),
 }
 
 DEBUG_FLAG = "--debug"

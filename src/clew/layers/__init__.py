@@ -13,6 +13,7 @@ from clew.layers.gru import GRULayer, gru_step
 from clew.layers.linear import Linear
 from clew.layers.lstm import LSTMLayer, lstm_step
 from clew.layers.normalization import LayerNorm
+from clew.layers.patches import Patches
 from clew.layers.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from clew.layers.recurrent import RecurrentLayer
 from clew.layers.rnn import RNNLayer, rnn_step
@@ -30,6 +31,7 @@ __all__ = [
     "LearnedPositions",
     "Linear",
     "MultiHeadAttention",
+    "Patches",
     "RNNLayer",
     "RecurrentLayer",
     "SinusoidalPositions",

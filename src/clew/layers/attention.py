@@ -4,7 +4,8 @@ Start with `MultiHeadAttention`; the equations of a head are `attention_step` in
 may read whom is a bool tensor from `clew.visibility`. Padding, causality and positions are not known here.
 """
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
 from einops import rearrange
@@ -15,6 +16,8 @@ from clew.errors import ConfigError, complain
 from clew.layers.attention_kernels import attention_step, derived_context, fused_context
 from clew.layers.dropout import Dropout
 from clew.layers.linear import Linear
+from clew.ledger import recording
+from clew.ledger.description import Described
 from clew.shapes import resolve_visible
 
 NARROW_HEAD = 8
@@ -23,6 +26,7 @@ DERIVED_PAIRS = (60_000, 3_000_000)
 at most that wide, and (query, source) pairs of all rows and heads in that range. At batch 64, two heads of six and 36
 steps it takes about half the time; with wide heads, or so many pairs that they leave the cache, up to twice."""
 
+SOURCE = "Vaswani et al. 2017, arXiv:1706.03762, section 3.2"
 Kernel = Literal["derived", "fused", "explicit"]
 
 
@@ -38,6 +42,21 @@ class MultiHeadAttention(nn.Module):
         output_map: From the joined heads back to the width.
         weights_dropout: Dropout on the attention weights.
     """
+
+    described: ClassVar[Mapping[str, Described]] = {
+        "query": Described(("batch", "heads", "time", "head_dim"), "Q = x W_Q' + b_Q", SOURCE),
+        "key": Described(("batch", "heads", "time", "head_dim"), "K = x W_K' + b_K", SOURCE),
+        "value": Described(("batch", "heads", "time", "value_dim"), "V = x W_V' + b_V", SOURCE),
+        "scores": Described(("batch", "heads", "query", "source"), "R = Q K'", SOURCE),
+        "scaled_scores": Described(("batch", "heads", "query", "source"), "S = R / sqrt(head_dim)", SOURCE),
+        "weights": Described(
+            ("batch", "heads", "query", "source"), "A = exp(S) / sum over visible sources of exp(S)", SOURCE
+        ),
+        "factor": Described(("batch", "heads", "query", "source"), "m = 0 or 1 / (1 - fraction), as drawn"),
+        "context": Described(("batch", "heads", "time", "value_dim"), "C = A V", SOURCE),
+        "joined": Described(("batch", "time", "joined"), "[C of head 1 | C of head 2 | ...]", SOURCE),
+        "output": Described(("batch", "time", "features"), "0 for a query that reads nothing"),
+    }
 
     def __init__(
         self,
@@ -98,14 +117,31 @@ class MultiHeadAttention(nn.Module):
         batch, time, _ = rows.shape
         visible = resolve_visible("MultiHeadAttention", visible, batch, time)
         kernel = self._choose_kernel(rows, kernel)
-        query, key, value = self._split(rows)
+        mapped = self.input_map(rows)
+        query, key, value = self._split(mapped)
         reads = _reads_something(visible)
+        factor = self._draw_factor(query) if self.weights_dropout.is_active else None
         if kernel == "explicit":
-            context = attention_step(query, key, value, visible, self.weights_dropout).context
+            context = attention_step(query, key, value, visible, factor).context
         else:
             run = derived_context if kernel == "derived" else fused_context
             context = run(query, key, value, visible if reads is None or visible is None else visible | ~reads)
-        return self._join(context, reads)[1]
+        joined = _join_heads(context)
+        if recording.is_on():
+            recording.report(
+                self, "", {"mapped": mapped}, {"joined": joined}, visible=visible, factor=factor, filled=reads
+            )
+        return self._hide(self.output_map(joined), reads)
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain a call to the ledger: what lies between the two maps, or the rows of queries that read nothing."""
+        if part == "hide":
+            return {"output": inputs["rows"].masked_fill(~facts["reads"], 0)}
+        query, key, value = self._split(inputs["mapped"])
+        step = attention_step(query, key, value, facts["visible"], facts["factor"])
+        drawn = {} if facts["factor"] is None else {"factor": facts["factor"]}
+        named = {"query": query, "key": key, "value": value, **step._asdict(), **drawn}
+        return named | {"joined": _join_heads(step.context)}
 
     def quantities(
         self, rows: Float[Tensor, "batch time width"], visible: Shaped[Tensor, "*batch query source"] | None = None
@@ -119,9 +155,10 @@ class MultiHeadAttention(nn.Module):
         """
         batch, time, _ = rows.shape
         visible = resolve_visible("MultiHeadAttention", visible, batch, time)
-        query, key, value = self._split(rows)
+        query, key, value = self._split(self.input_map(rows))
         step = attention_step(query, key, value, visible)
-        joined, output = self._join(step.context, _reads_something(visible))
+        joined = _join_heads(step.context)
+        output = self._hide(self.output_map(joined), _reads_something(visible))
         return {"query": query, "key": key, "value": value, **step._asdict(), "joined": joined, "output": output}
 
     def _choose_kernel(self, rows: Tensor, asked: Kernel | None) -> Kernel:
@@ -137,17 +174,25 @@ class MultiHeadAttention(nn.Module):
         is_derived_faster = is_plain and is_narrow and DERIVED_PAIRS[0] <= pairs <= DERIVED_PAIRS[1]
         return "derived" if is_derived_faster else "fused"
 
-    def _split(self, rows: Tensor) -> list[Tensor]:
-        """Project, and give query, key and value their axis of heads."""
+    def _split(self, mapped: Tensor) -> list[Tensor]:
+        """Give query, key and value their axis of heads."""
         sizes = [self.heads * size for size in (self.head_dim, self.head_dim, self.value_dim)]
-        parts = self.input_map(rows).split(sizes, dim=-1)
+        parts = mapped.split(sizes, dim=-1)
         return [rearrange(part, "batch time (heads dim) -> batch heads time dim", heads=self.heads) for part in parts]
 
-    def _join(self, context: Tensor, reads: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Put the heads side by side and map them back; a query that reads nothing gives zeros, no bias either."""
-        joined = rearrange(context, "batch heads time dim -> batch time (heads dim)")
-        output = self.output_map(joined)
-        return joined, output if reads is None else output.masked_fill(~reads, 0)
+    def _hide(self, rows: Tensor, reads: Tensor | None) -> Tensor:
+        """Let a query that reads nothing give zeros, no bias either."""
+        if reads is None:
+            return rows
+        output = rows.masked_fill(~reads, 0)
+        if recording.is_on():
+            recording.report(self, "hide", {"rows": rows}, {"output": output}, reads=reads)
+        return output
+
+    def _draw_factor(self, query: Tensor) -> Tensor:
+        """Draw the dropout mask of the weights."""
+        batch, heads, time, _ = query.shape
+        return self.weights_dropout.draw(query.new_empty(batch, heads, time, time))
 
     def multiply_adds(self, time: int) -> int:
         """Multiply-adds of one forward pass over one sequence, every (query, source) pair counted, hidden or not.
@@ -164,6 +209,11 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         return f"width={self.width}, heads={self.heads}, head_dim={self.head_dim}, value_dim={self.value_dim}"
+
+
+def _join_heads(context: Float[Tensor, "batch heads time dim"]) -> Float[Tensor, "batch time joined"]:
+    """Put the heads of each position side by side."""
+    return rearrange(context, "batch heads time dim -> batch time (heads dim)")
 
 
 def _reads_something(visible: Tensor | None) -> Tensor | None:

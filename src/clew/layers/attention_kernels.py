@@ -6,7 +6,6 @@ faster than the fused kernel on a CPU for narrow heads. The last two need a sour
 `clew.layers.attention` sees to that.
 """
 
-from collections.abc import Callable
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -34,7 +33,7 @@ def attention_step(
     k: Float[Tensor, "batch heads source head_dim"],
     v: Float[Tensor, "batch heads source value_dim"],
     visible: Bool[Tensor, "*batch query source"] | None = None,
-    dropout: Callable[[Tensor], Tensor] | None = None,
+    factor: Float[Tensor, "batch heads query source"] | None = None,
 ) -> AttentionStep:
     """Let each query mix the values of the sources that it may read.
 
@@ -48,7 +47,8 @@ def attention_step(
     Args:
         q, k, v: Queries, keys and values of every head.
         visible: True where a query may read a source; None if nothing is hidden.
-        dropout: Applied to the weights before they mix the values; the weights returned are those before it.
+        factor: A drawn dropout mask, multiplied into the weights before they mix the values; the weights returned are
+            those before it.
 
     Source:
         Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1.
@@ -56,7 +56,7 @@ def attention_step(
     scores = q @ k.transpose(-1, -2)
     scaled_scores = scores / sqrt(q.shape[-1])
     weights = visible_softmax(scaled_scores, visible)
-    mixing = weights if dropout is None else dropout(weights)
+    mixing = weights if factor is None else weights * factor
     return AttentionStep(scores, scaled_scores, weights, mixing @ v)
 
 

@@ -1,11 +1,16 @@
 """Two recurrent layers over the same rows: one from the first valid step to the last, one the other way round."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from clew.errors import ConfigError, complain
 from clew.layers.recurrent import RecurrentLayer
+from clew.ledger import recording
+from clew.ledger.description import Described
 
 
 class BidirectionalLayer(nn.Module):
@@ -20,6 +25,10 @@ class BidirectionalLayer(nn.Module):
     Raises:
         ConfigError: If the two layers differ in class or size.
     """
+
+    described: ClassVar[Mapping[str, Described]] = {
+        "output": Described(("batch", "time", "both_hidden"), "[h of the forward layer | h of the backward layer]"),
+    }
 
     def __init__(self, forward_layer: RecurrentLayer, backward_layer: RecurrentLayer) -> None:
         super().__init__()
@@ -49,7 +58,14 @@ class BidirectionalLayer(nn.Module):
         forward_rows, forward_final = self.forward_layer(inputs, valid, first, kernel=kernel)
         backward_rows, backward_final = self.backward_layer(inputs, valid, second, reverse=True, kernel=kernel)
         final = tuple(torch.cat(pair, dim=-1) for pair in zip(forward_final, backward_final, strict=True))
-        return torch.cat([forward_rows, backward_rows], dim=-1), final
+        output = torch.cat([forward_rows, backward_rows], dim=-1)
+        if recording.is_on():
+            recording.report(self, "", {"forward": forward_rows, "backward": backward_rows}, {"output": output})
+        return output, final
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain to the ledger how the directions are joined."""
+        return {"output": torch.cat([inputs["forward"], inputs["backward"]], dim=-1)}
 
     def quantities(
         self,

@@ -3,11 +3,16 @@
 Fused kernels draw from hidden generators; here equal generator states give equal masks, whatever else runs.
 """
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from clew.errors import ConfigError, complain
+from clew.ledger import recording
+from clew.ledger.description import Described
 
 
 class Dropout(nn.Module):
@@ -19,6 +24,11 @@ class Dropout(nn.Module):
         fraction: Probability of each element to become zero, in [0, 1).
         generator: Draws the masks, on its own device; assign another one to share it between layers.
     """
+
+    described: ClassVar[Mapping[str, Described]] = {
+        "factor": Described(("...", "features"), "m = 0 or 1 / (1 - fraction), as drawn"),
+        "output": Described(("...", "features"), "y = x * m"),
+    }
 
     def __init__(self, fraction: float, generator: torch.Generator | None = None) -> None:
         """Make the layer.
@@ -45,9 +55,20 @@ class Dropout(nn.Module):
         """Draw a mask and apply it."""
         if not self.is_active:
             return rows
+        factor = self.draw(rows)
+        output = rows * factor
+        if recording.is_on():
+            recording.report(self, "", {"rows": rows}, {"output": output}, factor=factor)
+        return output
+
+    def draw(self, rows: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Draw a mask: 0 where an element is dropped, 1 / (1 - fraction) elsewhere."""
         drawn = torch.rand(rows.shape, generator=self.generator, device=self.generator.device)
-        factor = (drawn >= self.fraction).to(rows.device, rows.dtype) / (1 - self.fraction)
-        return rows * factor
+        return (drawn >= self.fraction).to(rows.device, rows.dtype) / (1 - self.fraction)
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain a call to the ledger, with the mask that was used."""
+        return {"factor": facts["factor"], "output": inputs["rows"] * facts["factor"]}
 
     def extra_repr(self) -> str:
         return f"fraction={self.fraction}"

@@ -1,11 +1,16 @@
 """One row of a learned table for each token id."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from clew.errors import DataError, ShapeError, complain
+from clew.ledger import recording
+from clew.ledger.description import Described
 
 
 class Embedding(nn.Module):
@@ -19,6 +24,11 @@ class Embedding(nn.Module):
     >>> Embedding(7, 4)(torch.tensor([[4, 0, 6]])).shape
     torch.Size([1, 3, 4])
     """
+
+    described: ClassVar[Mapping[str, Described]] = {
+        "ids": Described(("...",), "k_t, a row of the table"),
+        "output": Described(("...", "features"), "e_t = E[k_t]"),
+    }
 
     def __init__(self, vocab: int, width: int, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -36,7 +46,14 @@ class Embedding(nn.Module):
             remedy = "Real-valued inputs enter a model as features, without an embedding."
             raise ShapeError(complain("Embedding", "ids", "integers", ids.dtype, remedy))
         self._check_range(ids)
-        return functional.embedding(ids, self.weight)
+        output = functional.embedding(ids, self.weight)
+        if recording.is_on():
+            recording.report(self, "", {"ids": ids}, {"output": output})
+        return output
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain a call to the ledger."""
+        return {"ids": inputs["ids"], "output": functional.embedding(inputs["ids"], self.weight)}
 
     def _check_range(self, ids: Int[Tensor, "*positions"]) -> None:
         if ids.numel() == 0:

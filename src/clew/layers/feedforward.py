@@ -3,6 +3,9 @@
 It mixes the features of a row and treats all rows alike; attention is what mixes rows.
 """
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -10,6 +13,8 @@ from torch import Tensor, nn
 from clew.layers.activations import activation_named
 from clew.layers.dropout import Dropout
 from clew.layers.linear import Linear
+from clew.ledger import recording
+from clew.ledger.description import Described
 
 
 class MLP(nn.Module):
@@ -24,6 +29,11 @@ class MLP(nn.Module):
         output_map: Second affine map, (hidden) to (width).
         hidden_dropout: Dropout after the activation.
     """
+
+    described: ClassVar[Mapping[str, Described]] = {
+        "preactivation": Described(("...", "hidden"), "z = x W_1' + b_1"),
+        "hidden": Described(("...", "hidden"), "h = activation(z)"),
+    }
 
     def __init__(
         self,
@@ -54,8 +64,15 @@ class MLP(nn.Module):
 
     def forward(self, rows: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
         """Transform every row by itself."""
-        hidden = self.activation.value(self.hidden_map(rows))
+        preactivation = self.hidden_map(rows)
+        hidden = self.activation.value(preactivation)
+        if recording.is_on():
+            recording.report(self, "", {"preactivation": preactivation}, {"hidden": hidden})
         return self.output_map(self.hidden_dropout(hidden))
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain the activation to the ledger; the two maps explain themselves."""
+        return {"preactivation": inputs["preactivation"], "hidden": self.activation.value(inputs["preactivation"])}
 
     def quantities(self, rows: Float[Tensor, "*rows width"]) -> dict[str, Float[Tensor, "*rows features"]]:
         """Compute preactivation, hidden (*rows, hidden) and output (*rows, width), without dropout."""

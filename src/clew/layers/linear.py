@@ -1,6 +1,8 @@
 """The affine map of each row, `x @ W.T + b`, with its weights drawn from an explicit generator."""
 
 import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -8,6 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from clew.errors import ShapeError, complain
+from clew.ledger import recording
+from clew.ledger.description import Described
 
 
 class Linear(nn.Module):
@@ -24,6 +28,8 @@ class Linear(nn.Module):
     >>> Linear(3, 2)(torch.zeros(5, 4, 3)).shape
     torch.Size([5, 4, 2])
     """
+
+    described: ClassVar[Mapping[str, Described]] = {"output": Described(("...", "features"), "y = x W' + b")}
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -42,7 +48,14 @@ class Linear(nn.Module):
         if rows.shape[-1] != inputs:
             remedy = f"Build the layer as Linear({rows.shape[-1]}, {outputs})."
             raise ShapeError(complain("Linear", "rows", f"(..., inputs={inputs})", tuple(rows.shape), remedy))
-        return functional.linear(rows, self.weight, self.bias)
+        output = functional.linear(rows, self.weight, self.bias)
+        if recording.is_on():
+            recording.report(self, "", {"rows": rows}, {"output": output})
+        return output
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain a call to the ledger."""
+        return {"output": functional.linear(inputs["rows"], self.weight, self.bias)}
 
     def extra_repr(self) -> str:
         outputs, inputs = self.weight.shape

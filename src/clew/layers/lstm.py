@@ -5,7 +5,8 @@ derived from them; tests hold both against the equations, autograd, torch.nn and
 fastest in float32, and padding needs care there, see `LSTMLayer._fused`.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -13,11 +14,16 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from clew.layers.recurrent import Bias, RecurrentLayer, Sequence, State, Weight, fused_options
+from clew.layers.recurrent import Bias, RecurrentLayer, Sequence, State, Weight, fused_options, last_states
 from clew.layers.through_time import Steps, project_all_steps, states_before, step_by_step, sum_over_uses, with_initial
 from clew.layers.valid_steps import ValidSteps
+from clew.ledger.description import Described
 
-SATURATION = 1e4  # sigmoid(-+SATURATION) is exactly 0 and 1, whatever finite number of usual size is added to it
+SATURATION = 1e4  # added to the preactivation of a gate, it makes its sigmoid exactly 1, subtracted exactly 0
+
+AXES = ("batch", "time", "hidden")
+SOURCE = "Hochreiter and Schmidhuber 1997; forget gate of Gers et al. 2000"
+VARIANT = "without peepholes; f near one retains"
 
 
 class LSTMQuantities(NamedTuple):
@@ -180,11 +186,39 @@ class LSTMLayer(RecurrentLayer):
     """
 
     gates = 4
+    described: ClassVar[Mapping[str, Described]] = {
+        "input_gate": Described(AXES, "i = sigmoid(x W_xi' + b_xi + h W_hi' + b_hi)", SOURCE, VARIANT),
+        "forget_gate": Described(AXES, "f = sigmoid(x W_xf' + b_xf + h W_hf' + b_hf)", SOURCE, VARIANT),
+        "cell_candidate": Described(AXES, "g = tanh(x W_xg' + b_xg + h W_hg' + b_hg)", SOURCE, VARIANT),
+        "output_gate": Described(AXES, "o = sigmoid(x W_xo' + b_xo + h W_ho' + b_ho)", SOURCE, VARIANT),
+        "cell": Described(AXES, "c' = f * c + i * g", SOURCE, VARIANT),
+        "state": Described(AXES, "h' = o * tanh(c')", SOURCE, VARIANT),
+    }
     state_parts = ("state", "cell")
 
     def step(self, projected: Float[Tensor, "*steps gates_hidden"], states: tuple[Tensor, ...]) -> LSTMQuantities:
         state, cell = states
         return lstm_step(projected, state, cell, self.weight_hh, self.bias_hh)
+
+    def states_before(self, projected: Tensor, rows: Tensor, initial: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Give state and cell before each step; kernels show no cells, so these follow from the gates step by step."""
+        (states,) = super().states_before(projected, rows, initial)
+        gates = self.step(projected, (states, torch.zeros_like(states)))
+        written = gates.input_gate * gates.cell_candidate
+        cells = [initial[1]]
+        for kept, new in zip(gates.forget_gate.unbind(1), written.unbind(1), strict=True):
+            cells.append(torch.addcmul(new, kept, cells[-1]))
+        return states, torch.stack(cells[:-1], dim=1)
+
+    def carry_back(
+        self, direct: tuple[Tensor, ...], before: tuple[Tensor, ...], values: Mapping[str, Tensor]
+    ) -> tuple[Tensor, ...]:
+        names = ("input_gate", "forget_gate", "cell_candidate", "output_gate")
+        gates = torch.cat([values[name] for name in names], dim=-1).transpose(0, 1)
+        trace = _Trace(values["state"].transpose(0, 1), values["cell"].transpose(0, 1), gates)
+        at_states, at_cells = (part.transpose(0, 1) for part in direct)
+        found = _backward_through_time(at_states, at_cells, before[1].transpose(0, 1), self.weight_hh, trace)
+        return tuple(part[1:].transpose(0, 1) for part in (found.states, found.cells))
 
     def _through_time(self, inputs: Steps, initial: tuple[State, ...]) -> tuple[Steps, ...]:
         state, cell = initial
@@ -208,10 +242,8 @@ class LSTMLayer(RecurrentLayer):
             weight_ih = torch.cat([weight_ih, hold.unsqueeze(1)], dim=1)
         before = [part.unsqueeze(0) for part in initial]
         weights = [weight_ih, *self.weights[1:]]
-        rows, final_state, final_cell = torch.lstm(inputs, before, weights, *fused_options())
-        if steps is not None:
-            return rows, (steps.last(rows, initial[0]), final_cell.squeeze(0))
-        return rows, (final_state.squeeze(0), final_cell.squeeze(0))
+        rows, _, final_cell = torch.lstm(inputs, before, weights, *fused_options())
+        return rows, (*last_states((rows,), initial[:1], steps), final_cell.squeeze(0))
 
     def _fastest_kernel(self, inputs: Tensor) -> str:
         if inputs.device.type == "cpu":

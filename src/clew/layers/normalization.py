@@ -3,12 +3,19 @@
 It mixes neither positions nor examples and does the same in training and evaluation.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm
+
+from clew.ledger import recording
+from clew.ledger.description import Described
+
+SOURCE = "Ba et al. 2016, arXiv:1607.06450"
+VARIANT = "population variance, epsilon inside the root"
 
 
 class LayerNormStep(NamedTuple):
@@ -48,6 +55,13 @@ class LayerNorm(nn.Module):
         epsilon: What is added to the variance, in squared units of the rows.
     """
 
+    described: ClassVar[Mapping[str, Described]] = {
+        "mean": Described(("...", "one"), "mu = sum_c x_c / width", SOURCE, VARIANT),
+        "variance": Described(("...", "one"), "sigma^2 = sum_c (x_c - mu)^2 / width", SOURCE, VARIANT),
+        "normalized": Described(("...", "features"), "n = (x - mu) / sqrt(sigma^2 + epsilon)", SOURCE, VARIANT),
+        "output": Described(("...", "features"), "y = gamma * n + beta", SOURCE, VARIANT),
+    }
+
     def __init__(self, width: int, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.width = width
@@ -57,7 +71,14 @@ class LayerNorm(nn.Module):
 
     def forward(self, rows: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
         """Normalize with torch's fused kernel; the equations are in `layer_norm_step`."""
-        return layer_norm(rows, (self.width,), self.weight, self.bias, self.epsilon)
+        output = layer_norm(rows, (self.width,), self.weight, self.bias, self.epsilon)
+        if recording.is_on():
+            recording.report(self, "", {"rows": rows}, {"output": output})
+        return output
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain a call to the ledger."""
+        return dict(self.quantities(inputs["rows"]))
 
     def quantities(self, rows: Float[Tensor, "*rows width"]) -> dict[str, Float[Tensor, "*rows features"]]:
         """Compute mean, variance (*rows, 1), normalized and output (*rows, width)."""

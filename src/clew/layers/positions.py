@@ -5,6 +5,8 @@ move it, and a row alone has the positions that it has in a batch.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -12,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from clew.errors import ConfigError, ShapeError, complain
+from clew.ledger import recording
+from clew.ledger.description import Described
 
 
 def sinusoids(positions: Int[Tensor, "*steps"], width: int) -> Float[Tensor, "*steps width"]:
@@ -43,8 +47,19 @@ def count_positions(valid: Bool[Tensor, "batch time"]) -> Int[Tensor, "batch tim
     return torch.where(valid, valid.cumsum(dim=1) - 1, 0)
 
 
+def _vectors(
+    table: Float[Tensor, "positions width"], time: int, valid: Bool[Tensor, "batch time"] | None
+) -> Float[Tensor, "*batch time width"]:
+    return table[:time] if valid is None else embedding(count_positions(valid), table)
+
+
 class Positions(nn.Module, ABC):
     """What both kinds share: a table with a vector for each of `max_positions` positions."""
+
+    described: ClassVar[Mapping[str, Described]] = {
+        "vectors": Described(("...", "features"), "p_t, the table's row of the number of valid steps before t"),
+        "output": Described(("batch", "time", "features"), "y_t = x_t + p_t"),
+    }
 
     def __init__(self, width: int, max_positions: int) -> None:
         super().__init__()
@@ -70,11 +85,19 @@ class Positions(nn.Module, ABC):
         table = self.table(rows.dtype, rows.device)
         if valid is None:
             self._require_positions(time, "")
-            return rows + table[:time]
-        if time > self.max_positions:
+        elif time > self.max_positions:
             counts = valid.sum(dim=1)
             self._require_positions(int(counts.max()), f" at row {int(counts.argmax())}")
-        return rows + embedding(count_positions(valid), table)
+        output = rows + _vectors(table, time, valid)
+        if recording.is_on():
+            recording.report(self, "", {"rows": rows}, {"output": output}, valid=valid)
+        return output
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain a call to the ledger."""
+        rows = inputs["rows"]
+        vectors = _vectors(self.table(rows.dtype, rows.device), rows.shape[1], facts["valid"])
+        return {"vectors": vectors, "output": rows + vectors}
 
     def _require_positions(self, needed: int, place: str) -> None:
         if needed > self.max_positions:

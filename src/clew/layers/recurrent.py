@@ -12,6 +12,8 @@ Kernels, which agree to rounding:
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -21,6 +23,8 @@ from torch.nn import functional
 
 from clew.errors import ConfigError, ShapeError, complain, did_you_mean
 from clew.layers.valid_steps import ValidSteps
+from clew.ledger import recording
+from clew.ledger.description import Described
 from clew.shapes import describe, resolve_valid
 
 KERNELS = ("derived", "fused", "explicit")
@@ -44,6 +48,7 @@ class RecurrentLayer(nn.Module, ABC):
     """
 
     gates: ClassVar[int]
+    described: ClassVar[Mapping[str, Described]] = {}
     state_parts: ClassVar[tuple[str, ...]] = ("state",)
     has_fused_kernel: bool = True
 
@@ -93,8 +98,12 @@ class RecurrentLayer(nn.Module, ABC):
         initial = self._initial_states(inputs, initial)
         steps = _steps_to_gather(valid, reverse)
         kernel = self._kernel(inputs, kernel)
-        rows, final = self._run(kernel, _in_reading_order(inputs, steps, reverse), initial, steps)
-        return _in_given_order(rows, steps, reverse), final
+        read = _in_reading_order(inputs, steps, reverse)
+        states, final = self._run(kernel, read, initial, steps)
+        rows = _in_given_order(states, steps, reverse)
+        if recording.is_on():
+            self._report(inputs, read, initial, states, final, rows, steps, reverse)
+        return rows, final
 
     def quantities(
         self,
@@ -175,6 +184,57 @@ class RecurrentLayer(nn.Module, ABC):
             remedy = "torch has no fused kernel for this activation."
             raise ConfigError(complain(self._name, "kernel", "'derived' or 'explicit'", "'fused'", remedy))
         return kernel
+
+    def _report(
+        self,
+        inputs: Tensor,
+        read: Tensor,
+        initial: tuple[Tensor, ...],
+        states: Tensor,
+        final: tuple[Tensor, ...],
+        rows: Tensor,
+        steps: ValidSteps | None,
+        reverse: bool,
+    ) -> None:
+        """Tell the ledger what the kernel read and gave, and the moves before and behind it."""
+        if read is not inputs:
+            recording.report(self, "gather", {"rows": inputs}, {"read": read}, steps=steps, reverse=reverse)
+        before = {f"initial_{part}": value for part, value in zip(self.state_parts, initial, strict=True)}
+        stored = {f"final_{part}": value for part, value in list(zip(self.state_parts, final, strict=True))[1:]}
+        batch, longest, _ = states.shape
+        last = torch.full((batch,), longest - 1, device=states.device) if steps is None else steps.lengths - 1
+        facts = {"last_step": last, "filled": None if steps is None else steps.filled}
+        facts["place"] = None if rows is states else partial(_in_given_order, steps=steps, reverse=reverse)
+        recording.report(self, "", {"inputs": read, **before}, {"state": states, **stored}, **facts)
+        inside = {"states": states, "initial": initial[0]}
+        recording.report(self, "final", inside, {"final_state": final[0]}, steps=steps)
+        if rows is not states:
+            recording.report(self, "place", {"states": states}, {"output": rows}, steps=steps, reverse=reverse)
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain the moves around the kernel to the ledger; `clew.ledger.recurrence` explains the kernel."""
+        if part == "gather":
+            return {"read": _in_reading_order(inputs["rows"], facts["steps"], facts["reverse"])}
+        if part == "place":
+            return {"output": _in_given_order(inputs["states"], facts["steps"], facts["reverse"])}
+        (final,) = last_states((inputs["states"],), (inputs["initial"],), facts["steps"])
+        return {"final_state": final}
+
+    def states_before(self, projected: Tensor, rows: Tensor, initial: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Give the state that went into each step, from the states that came out of the kernel."""
+        return (torch.cat([initial[0].unsqueeze(1), rows[:, :-1]], dim=1),)
+
+    @abstractmethod
+    def carry_back(
+        self, direct: tuple[Tensor, ...], before: tuple[Tensor, ...], values: Mapping[str, Tensor]
+    ) -> tuple[Tensor, ...]:
+        """Give the sensitivity of each part of the state after each step, by the derived backward.
+
+        Args:
+            direct: What reaches each part of the state at each step from outside the layer, (batch, time, hidden).
+            before: The state before each step.
+            values: The named quantities of each step.
+        """
 
     @property
     def weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:

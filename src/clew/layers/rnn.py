@@ -4,7 +4,8 @@
 derived from them; tests hold both against the equations, autograd, torch.nn and numpy.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -17,9 +18,12 @@ from clew.layers.activations import ACTIVATIONS, Activation
 from clew.layers.recurrent import Bias, RecurrentLayer, Sequence, State, Weight, fused_options, last_states
 from clew.layers.through_time import Steps, project_all_steps, states_before, step_by_step, sum_over_uses, with_initial
 from clew.layers.valid_steps import ValidSteps
+from clew.ledger.description import Described
 
 # Those whose slope follows from the output, so that the derived backward needs no preactivation.
 RNN_ACTIVATIONS = tuple(name for name, activation in ACTIVATIONS.items() if activation.overwrite is not None)
+AXES = ("batch", "time", "hidden")
+SOURCE = "Elman 1990"
 FUSED_KERNELS = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}
 
 
@@ -138,6 +142,10 @@ class RNNLayer(RecurrentLayer):
     """
 
     gates = 1
+    described: ClassVar[Mapping[str, Described]] = {
+        "preactivation": Described(AXES, "z = x W_x' + b_x + h W_h' + b_h", SOURCE),
+        "state": Described(AXES, "h' = phi(z)", SOURCE),
+    }
 
     def __init__(
         self, features: int, hidden: int, activation: str = "tanh", generator: torch.Generator | None = None
@@ -152,6 +160,13 @@ class RNNLayer(RecurrentLayer):
     def step(self, projected: Float[Tensor, "*steps hidden"], states: tuple[Tensor, ...]) -> RNNQuantities:
         (state,) = states
         return rnn_step(projected, state, self.weight_hh, self.bias_hh, self.activation)
+
+    def carry_back(
+        self, direct: tuple[Tensor, ...], before: tuple[Tensor, ...], values: Mapping[str, Tensor]
+    ) -> tuple[Tensor, ...]:
+        states = values["state"].transpose(0, 1)
+        total, _ = _backward_through_time(direct[0].transpose(0, 1), states, self.weight_hh, self.activation)
+        return (total[1:].transpose(0, 1),)
 
     def _through_time(self, inputs: Steps, initial: tuple[State, ...]) -> tuple[Steps, ...]:
         (state,) = initial

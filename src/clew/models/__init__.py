@@ -1,9 +1,10 @@
 """Models: inputs, encoders and heads put together, built by name, saved without pickle."""
 
+from clew.models.bert import BertInput, BertModel
 from clew.models.encoded import Encoded
 from clew.models.heads import HEADS, ClassTokenHead, Head, LastHead, MeanHead, RowsHead
 from clew.models.inputs import FeatureInput, TokenInput
-from clew.models.pooling import last_valid_row, masked_mean
+from clew.models.pooling import last_valid_row, masked_mean, unit_vectors
 from clew.models.presets import PRESETS, build, build_options
 from clew.models.recurrent_encoder import RecurrentEncoder
 from clew.models.saving import load_model, save_model
@@ -13,6 +14,8 @@ from clew.models.transformer_encoder import TransformerEncoder
 __all__ = [
     "HEADS",
     "PRESETS",
+    "BertInput",
+    "BertModel",
     "ClassTokenHead",
     "Encoded",
     "FeatureInput",
@@ -31,4 +34,5 @@ __all__ = [
     "load_model",
     "masked_mean",
     "save_model",
+    "unit_vectors",
 ]

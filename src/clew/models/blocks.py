@@ -5,8 +5,8 @@ weights give different numbers in the two. Positions, padding and the final norm
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -16,6 +16,8 @@ from clew.layers.attention import MultiHeadAttention
 from clew.layers.dropout import Dropout, share_dropout_generator
 from clew.layers.feedforward import MLP
 from clew.layers.normalization import LayerNorm
+from clew.ledger import recording
+from clew.ledger.description import Described
 
 Branch = Callable[[Tensor], Tensor]
 
@@ -51,6 +53,13 @@ class TransformerBlock(nn.Module, ABC):
         attention_dropout, mlp_dropout: Dropout on what the branches give, before the sums.
     """
 
+    described: ClassVar[Mapping[str, Described]] = {
+        "attention_branch": Described(("batch", "time", "features"), "what the attention branch gives"),
+        "attention_sum": Described(("batch", "time", "features"), "U = bypass + attention branch"),
+        "mlp_branch": Described(("batch", "time", "features"), "what the MLP branch gives"),
+        "mlp_sum": Described(("batch", "time", "features"), "bypass + MLP branch"),
+    }
+
     def __init__(
         self,
         width: int,
@@ -61,6 +70,7 @@ class TransformerBlock(nn.Module, ABC):
         activation: str = "relu",
         dropout: float = 0.0,
         generator: torch.Generator | None = None,
+        epsilon: float = 1e-5,
     ) -> None:
         """Make the layers.
 
@@ -73,13 +83,14 @@ class TransformerBlock(nn.Module, ABC):
                 weights, hidden features of the MLP, and what each branch gives.
             generator: Draws the initial weights; by default a new one seeded with 0. Dropout draws from one of its own
                 with the same seed, until it is given another.
+            epsilon: Added to the variance in both normalizations.
         """
         super().__init__()
         generator = generator if generator is not None else torch.Generator().manual_seed(0)
-        self.attention_norm = LayerNorm(width)
+        self.attention_norm = LayerNorm(width, epsilon)
         self.attention = MultiHeadAttention(width, heads, head_dim, value_dim, generator, dropout)
         self.attention_dropout = Dropout(dropout)
-        self.mlp_norm = LayerNorm(width)
+        self.mlp_norm = LayerNorm(width, epsilon)
         self.mlp = MLP(width, mlp, activation, generator, dropout)
         self.mlp_dropout = Dropout(dropout)
         share_dropout_generator(self, torch.Generator().manual_seed(generator.initial_seed()))
@@ -118,6 +129,17 @@ class TransformerBlock(nn.Module, ABC):
 
         return self._stages(rows, attend, transform)._asdict() | inside
 
+    def _add(self, name: str, bypass: Tensor, branch: Tensor) -> Tensor:
+        """Add a branch to what passes it by."""
+        total = bypass + branch
+        if recording.is_on():
+            recording.report(self, name, {"bypass": bypass, "branch": branch}, {name: total})
+        return total
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain a residual sum to the ledger; the layers explain themselves."""
+        return {part.replace("_sum", "_branch"): inputs["branch"], part: inputs["bypass"] + inputs["branch"]}
+
     @abstractmethod
     def _stages(self, rows: Float[Tensor, "batch time width"], attend: Branch, transform: Branch) -> BlockStages:
         """Put the normalizations, the branches and the sums together."""
@@ -144,10 +166,10 @@ class PreNormBlock(TransformerBlock):
     def _stages(self, rows: Float[Tensor, "batch time width"], attend: Branch, transform: Branch) -> BlockStages:
         attention_input = self.attention_norm(rows)
         attention_branch = attend(attention_input)
-        attention_sum = rows + attention_branch
+        attention_sum = self._add("attention_sum", rows, attention_branch)
         mlp_input = self.mlp_norm(attention_sum)
         mlp_branch = transform(mlp_input)
-        output = attention_sum + mlp_branch
+        output = self._add("mlp_sum", attention_sum, mlp_branch)
         return BlockStages(attention_input, attention_branch, attention_sum, mlp_input, mlp_branch, output, output)
 
 
@@ -163,10 +185,10 @@ class PostNormBlock(TransformerBlock):
 
     def _stages(self, rows: Float[Tensor, "batch time width"], attend: Branch, transform: Branch) -> BlockStages:
         attention_branch = attend(rows)
-        attention_sum = rows + attention_branch
+        attention_sum = self._add("attention_sum", rows, attention_branch)
         mlp_input = self.attention_norm(attention_sum)
         mlp_branch = transform(mlp_input)
-        mlp_sum = mlp_input + mlp_branch
+        mlp_sum = self._add("mlp_sum", mlp_input, mlp_branch)
         return BlockStages(
             rows, attention_branch, attention_sum, mlp_input, mlp_branch, mlp_sum, self.mlp_norm(mlp_sum)
         )

@@ -4,6 +4,9 @@ Padding stops here: a padded id is never used as an index and a padded value nev
 illegal id at padding is harmless. Positions belong to the encoder, not to this room.
 """
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
@@ -11,10 +14,16 @@ from torch import Tensor, nn
 from clew.errors import ShapeError, complain
 from clew.layers.embedding import Embedding
 from clew.layers.linear import Linear
+from clew.ledger import recording
+from clew.ledger.description import Described
+
+PADDED: Mapping[str, Described] = {"output": Described(("batch", "time", "features"), "rows, 0 at padding")}
 
 
 class TokenInput(nn.Module):
     """Look token ids up in one embedding table."""
+
+    described: ClassVar[Mapping[str, Described]] = PADDED
 
     def __init__(self, vocab: int, width: int, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -42,11 +51,17 @@ class TokenInput(nn.Module):
         if valid is None:
             return self.embedding(inputs)
         rows = self.embedding(torch.where(valid, inputs, torch.zeros_like(inputs)))
-        return torch.where(valid.unsqueeze(-1), rows, torch.zeros_like(rows))
+        return zero_padding(self, rows, valid)
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain to the ledger that padding was replaced by zeros."""
+        return {"output": _zeroed(inputs["rows"], facts["valid"])}
 
 
 class FeatureInput(nn.Module):
     """Take real-valued features as they are, or map them linearly to the model's width."""
+
+    described: ClassVar[Mapping[str, Described]] = PADDED
 
     def __init__(self, features: int, width: int | None = None, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -76,4 +91,22 @@ class FeatureInput(nn.Module):
         rows = inputs if self.projection is None else self.projection(inputs)
         if valid is None or self.projection is None:
             return rows
-        return torch.where(valid.unsqueeze(-1), rows, torch.zeros_like(rows))
+        return zero_padding(self, rows, valid)
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain to the ledger that padding was replaced by zeros."""
+        return {"output": _zeroed(inputs["rows"], facts["valid"])}
+
+
+def zero_padding(
+    layer: nn.Module, rows: Float[Tensor, "batch time width"], valid: Bool[Tensor, "batch time"]
+) -> Float[Tensor, "batch time width"]:
+    """Replace what stands at padding by zero, on behalf of a layer."""
+    output = _zeroed(rows, valid)
+    if recording.is_on():
+        recording.report(layer, "", {"rows": rows}, {"output": output}, valid=valid)
+    return output
+
+
+def _zeroed(rows: Tensor, valid: Tensor) -> Tensor:
+    return torch.where(valid.unsqueeze(-1), rows, torch.zeros_like(rows))

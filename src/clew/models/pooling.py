@@ -1,4 +1,4 @@
-"""From the rows of a sequence to one row: the last valid one, or the mean of the valid ones.
+"""From the rows of a sequence to one row: the last valid one, or the mean of the valid ones; and its unit vector.
 
 Padding never enters: a sequence without any valid row pools to zeros, never to NaN.
 """
@@ -6,6 +6,7 @@ Padding never enters: a sequence without any valid row pools to zeros, never to 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn import functional
 
 
 def last_valid_row(
@@ -29,3 +30,8 @@ def masked_mean(
         return rows.mean(dim=1)
     kept = torch.where(valid.unsqueeze(-1), rows, torch.zeros_like(rows))
     return kept.sum(dim=1) / valid.sum(dim=1, keepdim=True).clamp_min(1)
+
+
+def unit_vectors(vectors: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
+    """Divide each vector by its Euclidean length, so that a dot product of two is their cosine; zeros stay zeros."""
+    return functional.normalize(vectors, dim=-1)

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
+from clew.models.bert import BertInput
 from clew.models.heads import ClassTokenHead, Head
 from clew.models.inputs import FeatureInput, TokenInput
 from clew.models.recurrent_encoder import RecurrentEncoder
@@ -40,7 +41,7 @@ class SequenceModel(nn.Module):
 
     def __init__(
         self,
-        inputs: TokenInput | FeatureInput,
+        inputs: TokenInput | FeatureInput | BertInput,
         encoder: RecurrentEncoder | TransformerEncoder,
         head: Head,
         config: dict[str, Any] | None = None,
@@ -95,7 +96,7 @@ class SequenceModel(nn.Module):
         visible: Shaped[Tensor, "*batch query source"] | None,
     ) -> ModelOutput:
         batch, time, _ = rows.shape
-        rows = torch.cat([head.class_token.expand(batch, 1, -1), rows], dim=1)
+        rows = head.prepend(rows)
         if valid is not None:
             valid = torch.cat([valid.new_ones(batch, 1), valid], dim=1)
         if visible is not None:
@@ -105,8 +106,8 @@ class SequenceModel(nn.Module):
             widened[..., 1:, 1:] = visible
             widened[..., 0, :] = True
             visible = widened
-        rows = self.encoder(rows, valid=valid, visible=visible).rows
-        return ModelOutput(head(rows[:, 0]), rows[:, 1:])
+        class_row, others = head.split(self.encoder(rows, valid=valid, visible=visible).rows)
+        return ModelOutput(head(class_row), others)
 
     def parameter_count(self) -> int:
         """Number of trainable parameters."""

@@ -4,6 +4,9 @@ Visibility is decided here, once for all blocks: what the caller permits, and wh
 later. The blocks only obey.
 """
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
@@ -13,6 +16,8 @@ from clew.errors import ConfigError, complain, did_you_mean
 from clew.layers.dropout import share_dropout_generator
 from clew.layers.normalization import LayerNorm
 from clew.layers.positions import LearnedPositions, SinusoidalPositions
+from clew.ledger import recording
+from clew.ledger.description import Described
 from clew.models.blocks import BLOCKS, TransformerBlock
 from clew.models.encoded import Encoded
 from clew.shapes import resolve_valid, resolve_visible
@@ -23,14 +28,22 @@ POSITIONS = ("learned", "sinusoidal")
 class TransformerEncoder(nn.Module):
     """Positions, blocks, and for pre-norm blocks a final normalization.
 
+    An encoder of the BERT family also normalizes the positioned rows, before the first block.
+
     Attributes:
         width: Features of a row, at every stage.
         causal: Whether a query reads only its own position and earlier ones.
         norm: "pre" or "post".
         positions: Position layer, or None.
+        entry_norm: Normalization of the positioned rows; None without `normalize_entry`.
         blocks: The blocks in order.
         final_norm: Normalization of the last sum; None for post-norm, where it is normalized already.
     """
+
+    described: ClassVar[Mapping[str, Described]] = {
+        "input": Described(("batch", "time", "features"), "rows before positions, 0 at padding"),
+        "output": Described(("batch", "time", "features"), "rows, 0 at padding"),
+    }
 
     def __init__(
         self,
@@ -47,6 +60,8 @@ class TransformerEncoder(nn.Module):
         activation: str = "relu",
         dropout: float = 0.0,
         generator: torch.Generator | None = None,
+        normalize_entry: bool = False,
+        epsilon: float = 1e-5,
     ) -> None:
         """Make the encoder.
 
@@ -63,6 +78,8 @@ class TransformerEncoder(nn.Module):
             dropout: Fraction dropped while training; see `clew.models.blocks.TransformerBlock`.
             generator: Draws the initial weights; by default a new one seeded with 0. Dropout draws from one of its own
                 with the same seed, until it is given another.
+            normalize_entry: Whether the positioned rows are normalized before the first block.
+            epsilon: Added to the variance in every normalization.
 
         Raises:
             ConfigError: If a name is unknown or a size out of range.
@@ -75,10 +92,12 @@ class TransformerEncoder(nn.Module):
         generator = generator if generator is not None else torch.Generator().manual_seed(0)
         self.width, self.causal, self.norm = width, causal, norm
         self.positions = _position_layer(positions, width, max_positions, generator)
+        self.entry_norm = LayerNorm(width, epsilon) if normalize_entry else None
         self.blocks = nn.ModuleList(
-            BLOCKS[norm](width, heads, mlp, head_dim, value_dim, activation, dropout, generator) for _ in range(layers)
+            BLOCKS[norm](width, heads, mlp, head_dim, value_dim, activation, dropout, generator, epsilon)
+            for _ in range(layers)
         )
-        self.final_norm = LayerNorm(width) if norm == "pre" else None
+        self.final_norm = LayerNorm(width, epsilon) if norm == "pre" else None
         self._causal_visible = torch.zeros(0, 0, dtype=torch.bool)
         share_dropout_generator(self, torch.Generator().manual_seed(generator.initial_seed()))
 
@@ -106,6 +125,8 @@ class TransformerEncoder(nn.Module):
             ConfigError: If an initial state is given.
         """
         rows, allowed = self._enter(rows, valid, visible, initial)
+        if self.entry_norm is not None:
+            rows = self.entry_norm(rows)
         for block in self.blocks:
             rows = block(rows, allowed)
         return Encoded(self._leave(rows, valid), None)
@@ -119,11 +140,16 @@ class TransformerEncoder(nn.Module):
         """Compute every named quantity from the equations, without dropout.
 
         Returns:
-            "positioned", for block i "blocks.i." and each name of `TransformerBlock.quantities`, such as
-            "blocks.0.attention.weights" (batch, heads, query, source), and "output".
+            "positioned"; where there is an entry normalization, "entry_norm." and each name of `LayerNorm.quantities`;
+            for block i "blocks.i." and each name of `TransformerBlock.quantities`, such as
+            "blocks.0.attention.weights" (batch, heads, query, source); and "output".
         """
         rows, allowed = self._enter(rows, valid, visible, None)
         found = {"positioned": rows}
+        if self.entry_norm is not None:
+            inside = self.entry_norm.quantities(rows)
+            rows = inside["output"]
+            found |= {f"entry_norm.{name}": value for name, value in inside.items()}
         for index, block in enumerate(self._blocks()):
             inside = block.quantities(rows, allowed)
             rows = inside["output"]
@@ -170,13 +196,38 @@ class TransformerEncoder(nn.Module):
         valid = resolve_valid("TransformerEncoder", batch, time, valid=valid)
         allowed = self.combine_visibility(batch, time, valid, visible, rows.device)
         if valid is not None:
-            rows = rows.masked_fill(~valid.unsqueeze(-1), 0)
+            rows = self._zero_padding("enter", rows, valid)
+        if recording.is_on():
+            recording.report(self, "visibility", {}, {}, rules=self._rules(time, valid, visible, rows.device))
         return rows if self.positions is None else self.positions(rows, valid), allowed
 
     def _leave(self, rows: Tensor, valid: Tensor | None) -> Tensor:
         if self.final_norm is not None:
             rows = self.final_norm(rows)
-        return rows if valid is None else rows.masked_fill(~valid.unsqueeze(-1), 0)
+        return rows if valid is None else self._zero_padding("leave", rows, valid)
+
+    def _zero_padding(self, part: str, rows: Tensor, valid: Tensor) -> Tensor:
+        output = rows.masked_fill(~valid.unsqueeze(-1), 0)
+        if recording.is_on():
+            name = "input" if part == "enter" else "output"
+            recording.report(self, part, {"rows": rows}, {name: output}, valid=valid)
+        return output
+
+    def _rules(
+        self, time: int, valid: Tensor | None, visible: Tensor | None, device: torch.device
+    ) -> dict[str, Tensor]:
+        """Tell the ledger which rule hides which cell: True where it does."""
+        rules = {"mask": None if visible is None else ~visible, "padding": None}
+        rules["padding"] = None if valid is None else ~visibility.from_valid(valid)
+        rules["causal"] = ~self._causal(time, device) if self.causal else None
+        return {name: hidden for name, hidden in rules.items() if hidden is not None}
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain to the ledger that padding was replaced by zeros."""
+        if part == "visibility":
+            return {}
+        name = "input" if part == "enter" else "output"
+        return {name: inputs["rows"].masked_fill(~facts["valid"].unsqueeze(-1), 0)}
 
     def _blocks(self) -> list[TransformerBlock]:
         return list(self.blocks)  # pyright: ignore[reportReturnType]

@@ -17,7 +17,9 @@ from torch.nn.functional import cross_entropy
 
 from clew.data.batch import Batch
 from clew.errors import ConfigError, DataError, ShapeError, complain
+from clew.ledger import recording
 from clew.tasks.task import Aligned, Task, evaluation_mode
+from clew.tasks.token_loss import TOKEN_LOSS
 
 # torch would otherwise leave out a target of -100 silently; what does not count is said by `scored` alone.
 NOTHING_IGNORED = torch.iinfo(torch.int64).min
@@ -93,8 +95,13 @@ class NextToken(Task):
             raise DataError(complain("NextToken", "scored targets of a batch", "at least 1", got, remedy))
         logits = self._logits(model, aligned)
         if aligned.scored is None:
-            return self._cross_entropy(logits.flatten(0, 1), aligned.targets.flatten(), "mean")
-        return self._cross_entropy(logits[aligned.scored], aligned.targets[aligned.scored], "mean")
+            loss = self._cross_entropy(logits.flatten(0, 1), aligned.targets.flatten(), "mean")
+        else:
+            loss = self._cross_entropy(logits[aligned.scored], aligned.targets[aligned.scored], "mean")
+        if recording.is_on():
+            facts = {"targets": aligned.targets, "scored": aligned.scored}
+            recording.report(TOKEN_LOSS, "", {"logits": logits}, {"loss": loss}, **facts)
+        return loss
 
     def evaluate(self, model: nn.Module, batch: Batch, chunk: int = 512) -> dict[str, float]:
         """Give `loss_nats` and `accuracy` (most probable token right) over all scored targets."""

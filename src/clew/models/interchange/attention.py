@@ -164,10 +164,11 @@ def encoder_to_torch(encoder: TransformerEncoder) -> nn.TransformerEncoder:
     `src_key_padding_mask=to_key_padding_mask(valid)`.
 
     Raises:
-        ConfigError: If the encoder has positions, which torch.nn.TransformerEncoder has not.
+        ConfigError: If the encoder has positions or an entry normalization, which torch.nn.TransformerEncoder has not.
     """
     remedy = "Add the positions to the inputs yourself, and convert an encoder whose `positions` is None."
     _require("TransformerEncoder", encoder.positions is None, "positions", "None", remedy)
+    _require("TransformerEncoder", encoder.entry_norm is None, "entry_norm", "None")
     layers = [block_to_torch(block) for block in encoder.blocks]  # pyright: ignore[reportArgumentType]
     norm = None if encoder.final_norm is None else layer_norm_to_torch(encoder.final_norm)
     module = nn.TransformerEncoder(layers[0], len(layers), norm, enable_nested_tensor=False)
