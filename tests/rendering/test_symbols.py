@@ -14,6 +14,7 @@ from clew.rendering.symbols import with_indices
         ("dL/dh_0", "dL/dh<sub>0</sub>"),
         ("W_h,0j", "W<sub>h,0j</sub>"),
         ("W_h, b_x = 1", "W<sub>h</sub>, b<sub>x</sub> = 1"),
+        ("A_6j = W_Q d_k", "A<sub>6j</sub> = W<sub>Q</sub> d<sub>k</sub>"),
         ("a < b", "a &lt; b"),
         ("torch.manual_seed(6), bias_hh, x_max, `h_0`", "torch.manual_seed(6), bias_hh, x_max, `h_0`"),
     ],

@@ -16,6 +16,7 @@ FLAGS = {
     "recall": {
         "--cue-position", "--delays", "--epochs", "--json", "--out", "--quick", "--recipes", "--seeds", "--workers",
     },
+    "trace": {"TEXT", "--backward", "--html", "--json", "--model", "--row", "--show", "--step"},
     "walkthrough": {"--json", "--only", "--out"},
 }  # fmt: skip
 HELP_SECONDS = 0.5

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+import clew
 from clew.walkthrough import scalar_rnn, scalar_variants
-from clew.walkthrough.unrolled import rows_of
+from clew.walkthrough.unrolled import half_squared_error, rows_of
 from walkthrough.reading import by_label
 
 W_O, Y = 1.2, 0.5
@@ -69,3 +70,23 @@ def test_only_the_identity_is_affine() -> None:
     gaps = by_label(scalar_variants.identity_is_affine())
     assert gaps["identity"] == pytest.approx(0, abs=1e-14)
     assert all(abs(float(gaps[name] or 0)) > 1e-3 for name in ("tanh", "sigmoid", "relu"))
+
+
+def test_the_ledger_of_a_whole_model_tells_the_same() -> None:
+    """The walkthrough's terms, from copies of a layer, against those of a recorded model with equal weights."""
+    model = clew.models.build("rnn", features=1, outputs=1, hidden=1, head="rows").double()
+    weights = {
+        "weight_ih": scalar_rnn.INPUT_WEIGHT,
+        "weight_hh": scalar_rnn.RECURRENT_WEIGHT,
+        "head.linear.weight": W_O,
+    }
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.fill_(next((value for key, value in weights.items() if name.endswith(key)), 0.0))
+    with clew.record(model) as ledger:
+        logits = model(rows_of(*scalar_rnn.INPUTS).reshape(1, -1, 1)).logits
+        half_squared_error(logits[0], torch.full_like(logits[0], Y)).backward()
+    state = ledger["encoder.recurrent.0.state"]
+    recorded = [state.terms["direct"], state.terms["later"], state.sensitivity]
+    for step, row in enumerate(scalar_variants.every_step_losses().rows):
+        assert row[3:6] == pytest.approx([value[0, step, 0].item() for value in recorded], abs=1e-12)

@@ -16,6 +16,7 @@ from clew.cli.output import OutputClosedError, abandon_output, accept_any_charac
 
 COMMANDS = {
     "recall": ("clew.cli.recall:recall", "The memory experiment: recurrent and attention models recall a cue."),
+    "trace": ("clew.cli.trace:trace", "A text through a model: every quantity, forward and backward."),
     "walkthrough": ("clew.cli.walkthrough:walkthrough", "Every table, figure and exercise of the worked example."),
 }
 

@@ -29,12 +29,12 @@ class Cell:
     @classmethod
     def find(cls, reader: PassReader, name: str, index: tuple[int, ...]) -> "Cell | None":
         """Find the cell at an index of a quantity as the ledger shows it; None at padding of a recurrent layer."""
-        above, _, key = name.rpartition(".")
-        for one in reader.recorded:
-            if one.name == above and key in one.border.layer.described and key in reader.explanation(one).values:
-                read = _reading_index(one, index, reader.explanation(one).values[key])
-                return None if read is None else cls(reader, one, key, read)
-        return None
+        found = reader.index().get(name)
+        if found is None:
+            return None
+        one, key, _ = found
+        read = _reading_index(one, index, reader.explanation(one).values[key])
+        return None if read is None else cls(reader, one, key, read)
 
     @property
     def name(self) -> str:
@@ -64,6 +64,14 @@ class Cell:
     def of(self, key: str) -> Tensor:
         """Give another quantity of the same border."""
         return self.reader.explanation(self.recorded).values[key].detach()
+
+    def weight(self, name: str) -> Tensor:
+        """Give a parameter of the layer as it was when the layer ran."""
+        return self.recorded.weights[name].detach()
+
+    def address(self, name: str) -> str:
+        """Name something within the layer."""
+        return self.recorded.address(name)
 
     def input(self, name: str) -> Tensor:
         """Give what went into the border, or, for a recurrent layer, the state before each step."""

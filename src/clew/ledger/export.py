@@ -109,7 +109,9 @@ def safetensors_bytes(quantities: Sequence[Quantity]) -> bytes:
             tensors[f"{quantity.name}.hidden_by.{rule}"] = where.expand(quantity.shape)
     described = json.dumps({"format": FORMAT, "quantities": [_description(quantity) for quantity in quantities]})
     # A copy each: several names may share one memory, which the format does not allow.
-    return save({name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}, {"ledger": described})
+    return save(
+        {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}, {"ledger": described}
+    )
 
 
 def _is_computed(quantity: Quantity) -> bool:

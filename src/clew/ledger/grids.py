@@ -7,7 +7,7 @@ Start with `grids_of`.
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxtyping import Bool, Shaped
@@ -48,13 +48,21 @@ class Grid:
     sensitivities: Rows | None
     rules: tuple[str, ...]
 
+    def only(self, place: int) -> "Grid":
+        """Keep a single row."""
+        kept = None if self.sensitivities is None else [self.sensitivities[place]]
+        return replace(
+            self, down=Side(self.down.axis, [self.down.labels[place]]), values=[self.values[place]], sensitivities=kept
+        )
 
-def grids_of(quantity: Quantity, tokens: Sequence[str] | None = None) -> list[Grid]:
+
+def grids_of(quantity: Quantity, tokens: Sequence[str] | None = None, step: int | None = None) -> list[Grid]:
     """Cut a quantity into matrices of its last two axes; an axis of one dimension runs down if it is one of steps.
 
     Args:
         quantity: Usually a single row of the batch: `quantity.at(batch=0)`.
         tokens: A word for each step, where there are words.
+        step: The only step, or query, that is wanted; None for all.
     """
     axes, shape = quantity.axes, quantity.shape
     ahead = max(len(shape) - 2, 0)
@@ -64,16 +72,15 @@ def grids_of(quantity: Quantity, tokens: Sequence[str] | None = None) -> list[Gr
     for place in itertools.product(*(range(size) for size in shape[:ahead])):
         down, across = _sides(axes[ahead:], shape[ahead:], tokens)
         is_hidden = None if hidden is None else hidden[place]
-        found.append(
-            Grid(
-                ", ".join(f"{_singular(axis)} {index}" for axis, index in zip(axes, place, strict=False)),
-                down,
-                across,
-                _as_rows(cells(quantity.value[place], is_hidden), down, across),
-                None if sensitivity is None else _as_rows(cells(sensitivity[place], is_hidden), down, across),
-                tuple(rule for rule, where in quantity.hidden_by.items() if bool(where.expand(shape)[place].any())),
-            )
+        grid = Grid(
+            ", ".join(f"{_singular(axis)} {index}" for axis, index in zip(axes, place, strict=False)),
+            down,
+            across,
+            _as_rows(cells(quantity.value[place], is_hidden), down, across),
+            None if sensitivity is None else _as_rows(cells(sensitivity[place], is_hidden), down, across),
+            tuple(rule for rule, where in quantity.hidden_by.items() if bool(where.expand(shape)[place].any())),
         )
+        found.append(grid if step is None or down.axis not in ("time", "query") else grid.only(step))
     return found
 
 

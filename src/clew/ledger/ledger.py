@@ -22,9 +22,10 @@ from clew.ledger.quantity import Quantity
 from clew.ledger.reading import PassReader
 from clew.ledger.recorder import Recorder
 from clew.ledger.verification import Distance, require_agreement
+from clew.ledger.views import LedgerViews
 
 
-class Ledger:
+class Ledger(LedgerViews):
     """Quantities by name, in the order of computation.
 
     A ledger of several calls of the model shows the last one; `passes` has them all.

@@ -142,7 +142,10 @@ def _matrix(what: str, grid: Grid, rows: Rows) -> Markup:
     down, across = window(len(grid.down.labels), MOST_ROWS), window(len(grid.across.labels), MOST_COLUMNS)
     scale = _scale(rows)
     corner = " \\ ".join(side.axis for side in (grid.down, grid.across) if side.axis not in ("", "one"))
-    columns = [Column(corner, "left"), *(Column("…" if place is None else grid.across.labels[place]) for place in across)]
+    columns = [
+        Column(corner, "left"),
+        *(Column("…" if place is None else grid.across.labels[place]) for place in across),
+    ]
     body = [_matrix_row(grid.down, rows, place, across, scale) for place in down]
     cuts = [cut_words(side.axis, shown, len(side.labels)) for side, shown in ((grid.down, down), (grid.across, across))]
     notes = [cut for cut in cuts if cut]

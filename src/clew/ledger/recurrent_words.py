@@ -3,18 +3,17 @@
 from clew.ledger.arithmetic import Term, applied, bracketed, digits, equals, sum_words
 from clew.ledger.cell import Cell, numbers
 
-_GATES = {
+GATES: dict[str, tuple[str, ...]] = {
     "RNNLayer": ("preactivation",),
     "GRULayer": ("reset_gate", "update_gate", "candidate"),
     "LSTMLayer": ("input_gate", "forget_gate", "cell_candidate", "output_gate"),
 }
+"""Quantities of each kind of layer that are functions of a sum of products, in the order of the weights' rows."""
 
 
 def recurrent_words(cell: Cell) -> str:
-    """Write a cell of a simple RNN, GRU or LSTM; empty for another kind."""
-    gates = _GATES.get(type(cell.layer).__name__)
-    if gates is None:
-        return ""
+    """Write a cell of a simple RNN, GRU or LSTM."""
+    gates = GATES[type(cell.layer).__name__]
     if cell.key in gates:
         return _gate(cell, gates.index(cell.key))
     return {"RNNLayer": _rnn_state, "GRULayer": _gru_state, "LSTMLayer": _lstm_state}[type(cell.layer).__name__](cell)
@@ -46,9 +45,7 @@ def _rnn_state(cell: Cell) -> str:
 def _gru_state(cell: Cell) -> str:
     update, candidate = _at(cell, "update_gate"), _at(cell, "candidate")
     before = cell.input("state_before")[cell.index].item()
-    return equals(
-        cell.value, f"{digits(update)}*{bracketed(before)} + (1 - {digits(update)})*{bracketed(candidate)}"
-    )
+    return equals(cell.value, f"{digits(update)}*{bracketed(before)} + (1 - {digits(update)})*{bracketed(candidate)}")
 
 
 def _lstm_state(cell: Cell) -> str:
@@ -61,15 +58,15 @@ def _lstm_state(cell: Cell) -> str:
 
 def _sums(cell: Cell, gate: int) -> tuple[list[Term], list[Term]]:
     """Give the terms of a gate's preactivation: from the inputs and from the state before, each with its bias."""
-    layer, (batch, step, unit) = cell.layer, cell.index
-    row = gate * layer.hidden + unit
+    batch, step, unit = cell.index
+    row = gate * cell.layer.hidden + unit
 
     def terms(read: list[float], weight: list[float], bias: float) -> list[Term]:
         return [*zip(read, weight, strict=True), (bias,)]
 
     inputs, before = numbers(cell.input("inputs")[batch, step]), numbers(cell.input("state_before")[batch, step])
-    from_inputs = terms(inputs, numbers(layer.weight_ih[row]), layer.bias_ih[row].item())
-    return from_inputs, terms(before, numbers(layer.weight_hh[row]), layer.bias_hh[row].item())
+    from_inputs = terms(inputs, numbers(cell.weight("weight_ih")[row]), cell.weight("bias_ih")[row].item())
+    return from_inputs, terms(before, numbers(cell.weight("weight_hh")[row]), cell.weight("bias_hh")[row].item())
 
 
 def _total(terms: list[Term]) -> float:

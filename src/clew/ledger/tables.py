@@ -51,7 +51,7 @@ def shape_words(quantity: Quantity) -> str:
 
 def quantities_text(quantities: Sequence[Quantity]) -> str:
     """Write the table of quantities in the order of computation, layer by layer, each with its equation."""
-    lines = [_row("", "shape", ["least", "mean", "largest", "sensitivity"])]
+    lines = [_row("quantity", "shape", ["least", "mean", "largest", "sensitivity"])]
     layer = None
     for quantity in quantities:
         above, _, own = quantity.name.rpartition(".")
@@ -74,23 +74,27 @@ def _row(name: str, shape: str, numbers: Sequence[str]) -> str:
     return f"{name.ljust(_NAME)}{_fit(shape, _SHAPE - 1).ljust(_SHAPE)}{cells}".rstrip()
 
 
-def quantity_text(quantity: Quantity, tokens: Sequence[str] | None = None) -> str:
+def quantity_text(
+    quantity: Quantity, tokens: Sequence[str] | None = None, step: int | None = None, has_parts: bool = True
+) -> str:
     """Write the matrices of a quantity, the sensitivity below each; long axes are cut, and the cut is said.
 
     Args:
         quantity: Usually a single row of the batch.
         tokens: A word for each step.
+        step: The only step, or query, that is wanted; None for all.
+        has_parts: Whether the parts that sum to the sensitivity follow, where there are several and all steps show.
     """
     heading = f"{quantity.name}    {quantity.equation}"
     lines = textwrap.wrap(heading, WIDTH, subsequent_indent="    ")
     lines += [f"    ({quantity.variant})"] if quantity.variant else []
-    for grid in grids_of(quantity, tokens):
+    for grid in grids_of(quantity, tokens, step):
         lines += ["", *_grid_lines("value", grid, grid.values)]
         if grid.sensitivities is not None and quantity.value.is_floating_point():
             lines += ["", *_grid_lines("sensitivity", grid, grid.sensitivities)]
         if grid.rules:
             lines.append(f"  {HIDDEN}: by {' or '.join(grid.rules)}")
-    flow = flow_of(quantity, tokens)
+    flow = flow_of(quantity, tokens) if has_parts and step is None else None
     return "\n".join([*lines, "", *flow_lines(flow)] if flow is not None else lines)
 
 

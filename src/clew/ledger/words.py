@@ -7,12 +7,11 @@ was computed with all. Start with `Ledger.explain`; how recurrent cells are writ
 from collections.abc import Callable, Mapping
 
 from clew.errors import LedgerError, complain, did_you_mean
-from clew.ledger import recurrence
 from clew.ledger.arithmetic import applied, bracketed, digits, equals, sum_words
 from clew.ledger.cell import Cell, numbers
 from clew.ledger.quantity import Quantity
 from clew.ledger.reading import PassReader
-from clew.ledger.recurrent_words import recurrent_words
+from clew.ledger.recurrent_words import GATES, recurrent_words
 
 _SHORT_AXES = {"row": "batch", "step": "time", "head": "heads"}
 
@@ -64,7 +63,7 @@ def cell_index(quantity: Quantity, places: Mapping[str, int]) -> tuple[int, ...]
 
 def words_of(cell: Cell) -> str:
     """Write the arithmetic of a cell; empty where its equation says all there is."""
-    if recurrence.is_recurrence(cell.layer) and not cell.part:
+    if type(cell.layer).__name__ in GATES and not cell.part:
         return recurrent_words(cell)
     for kind in type(cell.layer).__mro__:
         write = _WRITERS.get((kind.__name__, cell.key))
@@ -75,16 +74,16 @@ def words_of(cell: Cell) -> str:
 
 def _linear(cell: Cell) -> str:
     *front, feature = cell.index
-    bias = cell.layer.bias
-    terms = list(zip(numbers(cell.input("rows")[tuple(front)]), numbers(cell.layer.weight[feature]), strict=True))
-    return equals(cell.value, sum_words([*terms, *([] if bias is None else [(bias[feature].item(),)])]))
+    row, weight = numbers(cell.input("rows")[tuple(front)]), numbers(cell.weight("weight")[feature])
+    bias = [] if cell.layer.bias is None else [(cell.weight("bias")[feature].item(),)]
+    return equals(cell.value, sum_words([*zip(row, weight, strict=True), *bias]))
 
 
 def _through(layer: str, offset: Callable[[Cell], int] | None = None) -> Callable[[Cell], str]:
     """Write a cell of a layer inside: the affine map that a quantity is a part of."""
 
     def write(cell: Cell) -> str:
-        inner = f"{cell.name}.{layer}.output"
+        inner = cell.address(f"{layer}.output")
         index = cell.index if offset is None else (cell.index[0], cell.index[2], offset(cell))
         found = Cell.find(cell.reader, inner, index)
         return "" if found is None else words_of(found)
@@ -114,7 +113,7 @@ def _scaled_score(cell: Cell) -> str:
 
 
 def _weight(cell: Cell) -> str:
-    batch, head, query, source = cell.index
+    batch, head, query, _ = cell.index
     scores = numbers(cell.of("scaled_scores")[batch, head, query])
     visible = cell.facts["visible"]
     if visible is not None:
@@ -135,7 +134,7 @@ def _context(cell: Cell) -> str:
 def _joined(cell: Cell) -> str:
     batch, query, feature = cell.index
     head, place = divmod(feature, cell.layer.value_dim)
-    inner = Cell.find(cell.reader, f"{cell.name}.context", (batch, head, query, place))
+    inner = Cell.find(cell.reader, cell.address("context"), (batch, head, query, place))
     return "" if inner is None else f"{words_of(inner)}    (feature {place} of head {head})"
 
 
@@ -158,7 +157,7 @@ def _normalized(cell: Cell) -> str:
 
 
 def _norm_output(cell: Cell) -> str:
-    gamma, beta = cell.layer.weight[cell.index[-1]].item(), cell.layer.bias[cell.index[-1]].item()
+    gamma, beta = (cell.weight(name)[cell.index[-1]].item() for name in ("weight", "bias"))
     return equals(cell.value, sum_words([(gamma, cell.of("normalized")[cell.index].item()), (beta,)]))
 
 
@@ -249,4 +248,3 @@ _WRITERS: dict[tuple[str, str], Callable[[Cell], str]] = {
     ("TokenLoss", "per_position"): _position_loss,
     ("TokenLoss", "loss"): _loss,
 }
-

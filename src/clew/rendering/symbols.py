@@ -13,7 +13,7 @@ from clew.rendering.markup import element, joined, text
 _SYMBOL = re.compile(
     r"(?<![A-Za-z`_.])(d?[A-Za-zα-ωŷ])"  # one letter, or the d of a derivative and one letter
     r"(?:\^([a-z]))?"  # a label above, as in g^z
-    r"_(-?\d+|[a-z]|\([^()]*\))((?:,\w+)*)"  # an index, perhaps a second one after a comma
+    r"_(-?\d+[a-z]?|[A-Za-z]|\([^()]*\))((?:,\w+)*)"  # an index, perhaps a second one after a comma
     r"(?![A-Za-z_])"
 )
 

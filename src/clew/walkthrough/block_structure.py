@@ -33,7 +33,7 @@ RowMap = Callable[[Float[Tensor, "1 time width"]], Float[Tensor, "1 time width"]
 def encoder_route() -> Item:
     """Follow the shapes from token ids through one block to the vocabulary head."""
     model, found = proverb_model(), encoder().quantities(embedded_rows())
-    rows: list[list[Cell]] = [["embeddings", shape_text(embedded_rows()[0])]]
+    rows = [["embeddings", shape_text(embedded_rows()[0])]]
     rows += [
         [words, shape_text(found[name][0])]
         for words, name in (

@@ -98,7 +98,7 @@ def begins_output_sum() -> Item:
     """Put the layer's output below the contributions that it is the sum of."""
     found, title = one_head(), "Contributions and their sum"
     stacked = torch.cat((contributions_to(BEGINS), found["context"][BEGINS : BEGINS + 1]))
-    labels = (*LABELS, "output o_6")
+    labels = (*LABELS, "sum o_6")
     caption = "Seven weighted value vectors; read down a column. The last row is the head's output for begins."
     return feature_table("begins-output-sum", title, "Figure 8", stacked, labels, SOURCE, caption=caption)
 
@@ -106,12 +106,15 @@ def begins_output_sum() -> Item:
 def scores_of_all_queries() -> Item:
     """Score every source for every query."""
     title, scores = "Scaled scores of all queries", one_head()["scaled_scores"]
-    return pair_table("scores-of-all-queries", title, "Figure 9", scores, is_weight=False)
+    caption = "Scores before the softmax: they may be negative, and nothing makes a row add up to one."
+    return pair_table("scores-of-all-queries", title, "Figure 9", scores, is_weight=False, caption=caption)
 
 
 def weights_of_all_queries() -> Item:
     """Normalize every query's scores over the sources."""
-    return pair_table("weights-of-all-queries", "Weights of all queries", "Figure 10", one_head()["weights"])
+    title, weights = "Weights of all queries", one_head()["weights"]
+    caption = "Weights after the softmax: each row adds up to one over the seven sources. The last row is begins."
+    return pair_table("weights-of-all-queries", title, "Figure 10", weights, caption=caption)
 
 
 def head_outputs() -> Item:

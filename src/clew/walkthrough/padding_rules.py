@@ -56,8 +56,11 @@ def padded_weights() -> Item:
         f"Queries at padding are computed all the same: their block outputs have lengths {lengths[2]:.3g} and "
         f"{lengths[3]:.3g}. Whoever pools or scores has to leave them out.",
     )
+    caption = "Padding is hidden as a source and still computed as a query."
     title = "Weights of head 1 with two padded sources"
-    return pair_table("padded-weights", title, "Figure 16", weights.detach(), visible, labels=labels, notes=notes)
+    return pair_table(
+        "padded-weights", title, "Figure 16", weights.detach(), visible, labels=labels, notes=notes, caption=caption
+    )
 
 
 def combined_visibility() -> Item:

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from clew.data.batch import Batch
+from clew.models import SequenceModel, build
 from clew.models.inputs import TokenInput
 from clew.models.pooling import last_valid_row, masked_mean
 from clew.tasks import NextToken
@@ -59,15 +60,30 @@ def _loss_of_last(word: str) -> float:
 
 
 def readouts() -> Item:
-    """Read one sequence through the three ways to choose rows: all, the last, the mean."""
-    rows: list[list[Cell]] = []
-    for head in ("rows", "last", "mean"):
-        output = proverb_model(head=head)(ids_of(PREFIX))
-        logits = output.logits.detach()
-        rows.append([head, shape_text(output.rows[0]), shape_text(logits[0]), logits[0].flatten()[0].item()])
-    columns = ("Head", "Rows of the encoder", "Logits", "First logit")
+    """Ask autograd which of the encoder's rows the head of each task reads."""
+    words = ids_of(PREFIX)
+    forecaster = build("transformer", features=1, outputs=1, hidden=4, head="last", causal=True).double().eval()
+    measured = torch.linspace(0.1, 0.7, len(PREFIX), dtype=torch.float64).reshape(1, -1, 1)
+    rows = [
+        _readout(task, model, inputs, visibility)
+        for task, model, inputs, visibility in (
+            ("Label supplied words", proverb_model(head="rows"), words, "all words"),
+            ("Classify a recording", proverb_model(head="mean"), words, "all real steps"),
+            ("Predict the next token", proverb_model(causal=True, head="last"), words, "this step and earlier ones"),
+            ("Forecast a measurement", forecaster, measured, "this step and earlier ones"),
+        )
+    ]
+    columns = ("Task", "Head", "Rows it reads", "Shape of the prediction", "Each row has read")
     title = "Which rows a head reads"
-    return Item("readouts", title, "Formula: task readouts", columns, rows, (UNTRAINED,))
+    notes = (f"Of {len(PREFIX)} rows. The last measurement is the last one observed; what is forecast is no input.",)
+    return Item("readouts", title, "Table 32", columns, rows, notes)
+
+
+def _readout(task: str, model: SequenceModel, inputs: Tensor, visibility: str) -> list[Cell]:
+    output = model(inputs)
+    (reached,) = torch.autograd.grad(output.logits.sum(), output.rows)
+    read = int((reached[0] != 0).any(dim=1).sum())
+    return [task, type(model.head).__name__, read, shape_text(output.logits[0]), visibility]
 
 
 def masked_mean_pooling() -> Item:

@@ -166,7 +166,7 @@ def representation_shapes() -> Item:
         ["E_vocab", shape_text(embedding().weight), "one embedding for each vocabulary type"],
         ["E_seq", shape_text(embedded_rows()[0]), "embeddings selected for input occurrences"],
         ["P", shape_text(vectors), "position information for those occurrences"],
-        ["H^(0)", shape_text(positioned_rows()[0]), "occurrences with identity and position combined"],
+        ["H⁽⁰⁾", shape_text(positioned_rows()[0]), "occurrences with identity and position combined"],
     ]
     notes = (f"{len(EMBEDDINGS)} is the vocabulary, {len(PREFIX)} the sequence, {WIDTH} the width.",)
     columns = ("Object", "Shape", "What its rows describe")

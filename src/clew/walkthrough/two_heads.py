@@ -78,7 +78,7 @@ def attention_shapes() -> Item:
     """Read the shapes off the quantities."""
     found = two_heads()
     rows = [
-        ["Positioned input H^(0)", shape_text(positioned_rows()[0]), "starting representation"],
+        ["Positioned input H⁽⁰⁾", shape_text(positioned_rows()[0]), "starting representation"],
         ["Each head's queries, keys, values", shape_text(found["query"][0]), "its own projected features"],
         ["Each head's attention weights", shape_text(found["weights"][0]), "shares of the sources for every query"],
         ["Each head's output O^[i]", shape_text(found["context"][0]), "context mixed within that head"],

@@ -28,8 +28,9 @@ def journey_weights() -> Item:
 def causal_weights() -> Item:
     """Hide later sources from every query."""
     title, weights = "Causal weights of all queries", _head()["weights"]
+    caption = "Later sources are hidden before the softmax; what is left of a row adds up to one."
     notes = (f"Each row adds up to one; the last differs from the unrestricted one by {_last_row_distance():g}.",)
-    return pair_table("causal-weights", title, "Figure 11", weights, causal(len(PREFIX)), notes=notes)
+    return pair_table("causal-weights", title, "Figure 11", weights, causal(len(PREFIX)), notes=notes, caption=caption)
 
 
 def _last_row_distance() -> float:
