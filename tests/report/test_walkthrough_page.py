@@ -12,6 +12,7 @@ from clew.errors import RunError
 from clew.report.walkthrough import print_walkthrough, walkthrough_page, write_figures, write_walkthrough_page
 from clew.walkthrough import Item, build_items
 from clew.walkthrough.items import Curve, CurveChart, HeatMap
+from clew.walkthrough.rounding import three_digits
 
 IDS = ("pytorch-example", "sensitivity-curves", "gru-mixture", "scalar-columns")
 
@@ -69,6 +70,18 @@ def test_a_pipe_gets_plain_tables_within_a_hundred_columns(items: list[Item]) ->
     assert max(map(len, text.splitlines())) <= 100
     assert re.search(r"Formula: PyTorch example\. .* \[pytorch-example\]", text)
     assert re.search(r"h_2 +\| +0\.0384 \| +0\.314", text)
+
+
+def test_a_wide_table_is_split_between_columns_never_within_a_number() -> None:
+    columns = ["Row", *(f"column {place}" for place in range(9))]
+    item = Item("gru-mixture", "Title", "Table 0", columns, [["a", *(0.123 + place for place in range(9))]])
+    output = StringIO()
+    print_walkthrough([item], Console(file=output, width=60, highlight=False))
+    lines = output.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert [word for line in lines if line.startswith("a ") for word in line.split(" | ")[1:]] == [
+        f"{three_digits(0.123 + place):>8}" for place in range(9)
+    ]
 
 
 def test_every_picture_becomes_a_file(tmp_path: Path, items: list[Item]) -> None:

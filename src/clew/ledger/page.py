@@ -21,7 +21,6 @@ from clew.rendering.tables import Cell, Column, Group, Table, table_html
 
 TITLE = "Ledger"
 MOST_ROWS, MOST_COLUMNS, MOST_GRIDS = 32, 16, 4
-BESIDE_COLUMNS = 6  # as wide as a matrix may be to stand beside its sensitivity
 
 
 def ledger_page(
@@ -130,8 +129,7 @@ def _matrices(grid: Grid, quantity: Quantity) -> Markup:
             if grid.sensitivities is None
             else _matrix("Sensitivity", grid, grid.sensitivities)
         )
-    is_narrow = len(grid.across.labels) <= BESIDE_COLUMNS
-    return element("div", {"class": "matrices beside" if is_narrow else "matrices"}, *(_box(one) for one in tables))
+    return element("div", {"class": "matrices"}, *(_box(one) for one in tables))
 
 
 def _box(content: Markup) -> Markup:

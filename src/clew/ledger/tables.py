@@ -15,7 +15,7 @@ from clew.rendering.numbers import HIDDEN, NOT_COMPUTED, Value, format_number
 
 WIDTH = 100
 MOST_ROWS = 16
-_NAME, _SHAPE, _NUMBER, _NORM = 20, 36, 10, 14
+_NAME, _SHAPE, _NUMBER, _NORM = 20, 38, 9, 13
 _CELL, _MARK, _LONGEST_LABEL = 9, 4, 14
 _PART = 12
 CUT = "..."
@@ -62,7 +62,9 @@ def quantities_text(quantities: Sequence[Quantity]) -> str:
         is_ids = not quantity.value.is_floating_point()
         numbers = [format_number(found.least), "" if is_ids else format_number(found.mean)]
         numbers += [format_number(found.largest), "" if is_ids else format_number(found.norm)]
-        lines.append(_row(f"  {own}", shape_words(quantity), numbers))
+        shape = shape_words(quantity)
+        lines.append(_row(f"  {own}", shape if len(shape) < _SHAPE else "", numbers))
+        lines += [f"      {shape}"] if len(shape) >= _SHAPE else []
         lines += textwrap.wrap(quantity.equation, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 8)
     notes = "sensitivity: norm of the loss's derivative. Hidden cells are left out of least, mean and largest."
     return "\n".join([*lines, "", notes])
@@ -71,7 +73,7 @@ def quantities_text(quantities: Sequence[Quantity]) -> str:
 def _row(name: str, shape: str, numbers: Sequence[str]) -> str:
     widths = [_NUMBER, _NUMBER, _NUMBER, _NORM]
     cells = "".join(number.rjust(width) for number, width in zip(numbers, widths, strict=True))
-    return f"{name.ljust(_NAME)}{_fit(shape, _SHAPE - 1).ljust(_SHAPE)}{cells}".rstrip()
+    return f"{name.ljust(_NAME)}{shape.ljust(_SHAPE)}{cells}".rstrip()
 
 
 def quantity_text(

@@ -19,7 +19,7 @@ from clew.ledger.export import quantities_json
 from clew.ledger.page import ledger_page
 from clew.ledger.quantity import Quantity
 from clew.ledger.tables import WIDTH, quantities_text, quantity_text
-from clew.rendering.numbers import format_nats
+from clew.rendering.numbers import format_nats, format_number
 from clew.rendering.page import Section, fragments, paragraph
 from clew.report.trace_paths import StepTable, step_tables, steps_html, steps_text
 from clew.report.trace_subject import Subject
@@ -131,7 +131,10 @@ def trace_text(trace: Trace, show: Sequence[str], row: int, step: int | None) ->
     else:
         usual = [pattern for pattern in USUAL if any(fnmatchcase(name, pattern) for name in trace.ledger)]
         chosen = choose(trace.ledger, usual, has_backward)
-    parts = ["\n".join(textwrap.wrap(summary_line(trace), WIDTH)), quantities_text(trace.ledger.quantities())]
+    parts = [
+        "\n".join(textwrap.wrap(f"{summary_line(trace)}; {checked_line(trace)}.", WIDTH)),
+        quantities_text(trace.ledger.quantities()),
+    ]
     parts += ["\n".join(steps_text(table)) for table in _steps(trace, row)]
     parts += [_shown(trace, quantity, row, step, tokens) for quantity in chosen]
     return "\n\n".join(parts)
@@ -158,9 +161,13 @@ def summary_line(trace: Trace) -> str:
     rows = trace.subject.words
     read = f"{sum(map(len, rows))} words" + (f" in {len(rows)} rows" if len(rows) > 1 else "")
     loss = "" if trace.loss_nats is None else f"; next-token loss {format_nats(trace.loss_nats)}"
+    return f"{trace.subject.description}; {read}{loss}"
+
+
+def checked_line(trace: Trace) -> str:
+    """Say in a line what was recorded, and how far it lies from what ran."""
     furthest = max((one.relative for one in trace.ledger.distances), default=0.0)
-    checked = f"checked against what ran: {furthest:.0e} apart at most"
-    return f"{trace.subject.description}; {read}{loss}; {len(trace.ledger)} quantities, {checked}."
+    return f"{len(trace.ledger)} quantities, checked against what ran: {format_number(furthest, 1)} apart at most"
 
 
 def trace_json(trace: Trace, show: Sequence[str]) -> dict[str, Any]:
@@ -182,7 +189,7 @@ def trace_page(trace: Trace, show: Sequence[str], row: int) -> str:
     content = fragments(*(steps_html(table) for table in tables))
     along = [Section("Sensitivity along time", "along-time", content)] if tables else []
     words = " ".join(trace.subject.words[row])
-    lead: Markup = fragments(paragraph(f"“{words}”"), paragraph(summary_line(trace)))
+    lead: Markup = fragments(paragraph(f"“{words}”"), paragraph(f"{summary_line(trace)}."))
     return ledger_page(chosen, trace.ledger.distances, row, trace.tokens(row), "A text through a model", lead, along)
 
 

@@ -27,10 +27,10 @@ _SHORT = {
     "update_gate": "update",
     "cell_candidate": "candidate",
 }
-_LABEL, _NUMBER = 14, 10
+_LABEL, _NUMBER = 14, 9
 NOTES = (
-    "direct + later = state: what reaches a state from the head at its own step, from later steps, and both",
-    "path: norm of d(last state)/d(this state), the product of the Jacobians between; of an LSTM, cell included",
+    "state = direct + later: what reaches it from the head at its own step, and from later steps",
+    "path: norm of d(last state)/d(this state), the product of the Jacobians between",
     "bound: the product of their norms, which the path cannot exceed",
 )
 
@@ -90,7 +90,7 @@ def steps_text(table: StepTable) -> list[str]:
     """Write a table in at most 100 columns; long texts are cut, and the cut is said."""
     width = min(max(map(len, [*table.steps, "step"])), _LABEL) + 1
     lines = [f"{table.layer}: sensitivities along time, norms"]
-    lines.append("step".ljust(width) + "".join(name.rjust(_NUMBER) for name in table.columns))
+    lines.append("step".ljust(width) + "".join(name.rjust(_width(name)) for name in table.columns))
     shown = window(len(table.steps), MOST_ROWS)
     for place in shown:
         if place is None:
@@ -98,7 +98,9 @@ def steps_text(table: StepTable) -> list[str]:
             continue
         label = table.steps[place]
         label = label if len(label) <= _LABEL else label[: _LABEL - 1] + "…"
-        numbers = [_words(value).rjust(_NUMBER) for value in table.rows[place]]
+        numbers = [
+            _words(value).rjust(_width(name)) for name, value in zip(table.columns, table.rows[place], strict=True)
+        ]
         lines.append(label.ljust(width) + "".join(numbers))
     cut = cut_words("time", shown, len(table.steps))
     return [*lines, *([f"  ... {cut}"] if cut else []), *(f"  {note}" for note in NOTES)]
@@ -112,6 +114,10 @@ def steps_html(table: StepTable) -> Markup:
         for step, values in zip(table.steps, table.rows, strict=True)
     ]
     return subsection(table.layer) + table_html(Table("Norms, a line a step", columns, [Group(rows)], NOTES))
+
+
+def _width(name: str) -> int:
+    return max(_NUMBER, len(name) + 1)
 
 
 def _words(value: Value) -> str:

@@ -26,6 +26,7 @@ from clew.walkthrough.rounding import three_digits
 TITLE = "The worked example, recomputed"
 _WIDTH = 100
 _LONG_WORDS = 24
+_GAP = 3  # between two columns
 
 
 def item_table(item: Item, caption: str) -> Table:
@@ -46,15 +47,43 @@ def print_walkthrough(items: Sequence[Item], console: Console) -> None:
     plain, width = not console.is_terminal, min(console.width, _WIDTH)
     for place, item in enumerate(items):
         table = item_table(item, f"{item.chapter}{'' if item.chapter.endswith('?') else '.'} {item.title}")
-        frame = table_text(table, plain)
-        if Measurement.get(console, console.options.update(width=1000), frame).minimum > width:
-            frame = table_text(table, plain, narrow=True)
         if place:
             console.print()
         console.print(Text(f"{table.caption} [{item.id}]", style="" if plain else "bold"), width=width)
-        console.print(frame, width=width)
+        for number, part in enumerate(column_parts(table, width)):
+            if number:
+                console.print()
+            frame = table_text(part, plain)
+            if Measurement.get(console, console.options.update(width=1000), frame).minimum > width:
+                frame = table_text(part, plain, narrow=True)
+            console.print(frame, width=width)
         for note in table.notes:
             console.print(Text(note, style="" if plain else "dim"), width=width)
+
+
+def column_parts(table: Table, width: int) -> list[Table]:
+    """Split a table that is too wide into several, each with the first column, so that no number is broken."""
+    widths = [_width_of(table, place) for place in range(len(table.columns))]
+    parts: list[list[int]] = []
+    room = 0
+    for place in range(1, len(widths)):
+        room -= widths[place] + _GAP
+        if room < 0:
+            parts.append([0])
+            room = width - widths[0] - widths[place] - _GAP
+        parts[-1].append(place)
+    return [_columns_of(table, places) for places in parts]
+
+
+def _width_of(table: Table, place: int) -> int:
+    texts = [table.columns[place].name, *(str(row[place]) for row in table.groups[0].rows)]
+    longest = max(map(len, texts))
+    return min(longest, _LONG_WORDS) if table.columns[place].wraps else longest
+
+
+def _columns_of(table: Table, places: Sequence[int]) -> Table:
+    rows = [[row[place] for place in places] for row in table.groups[0].rows]
+    return replace(table, columns=[table.columns[place] for place in places], groups=[Group(rows)])
 
 
 def write_walkthrough_page(items: Sequence[Item], path: Path) -> None:

@@ -94,5 +94,6 @@ class RecallConfig:
             if distinct < 2 * total:
                 rule = f"so long that {total:,} disjoint episodes can be drawn from twice as many distinct ones"
                 got = f"{delay}, which has {distinct:,}"
-                problems.append(complain(WHERE, "delays", rule, got, "Use a delay of 6 or more."))
+                enough = next(d for d in range(delay, 64) if distinct_episodes(d, self.cue_position) >= 2 * total)
+                problems.append(complain(WHERE, "delays", rule, got, f"Use a delay of {enough} or more."))
         return problems
