@@ -101,7 +101,8 @@ def as_leaf(tensor: Tensor) -> Tensor:
 
 def weights_of(border: Border) -> dict[str, nn.Parameter]:
     """Parameters that the layer of a border holds itself, by name; those of its parts are reported by the parts."""
-    if not isinstance(border.layer, nn.Module):
+    moves_only = bool(border.part) and hasattr(border.layer, "carry_back")  # around the kernel of a recurrent layer
+    if moves_only or not isinstance(border.layer, nn.Module):
         return {}
     held = dict(border.layer.named_parameters(recurse=False))
     chosen = getattr(border.layer, "explained_parameters", None)

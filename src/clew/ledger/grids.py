@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os.path import commonprefix
 from typing import Any
 
 from jaxtyping import Bool, Shaped
@@ -112,7 +113,13 @@ def flow_of(quantity: Quantity, tokens: Sequence[str] | None = None) -> Flow | N
     has_steps = "time" in quantity.axes
     labels = _labels("time", quantity.shape[quantity.axes.index("time")], tokens) if has_steps else [""]
     columns = [_norms(part, quantity.axes) for part in (*terms.values(), quantity.sensitivity)]
-    return Flow(labels, [*terms, "together"], [list(row) for row in zip(*columns, strict=True)])
+    return Flow(labels, [*_without_prefix(list(terms)), "together"], [list(row) for row in zip(*columns, strict=True)])
+
+
+def _without_prefix(names: Sequence[str]) -> list[str]:
+    """Leave out the layers that all names begin with."""
+    common = commonprefix([name.split(".")[:-1] for name in names])
+    return [".".join(name.split(".")[len(common) :]) for name in names]
 
 
 def _norms(values: Tensor, axes: Sequence[str]) -> list[float]:

@@ -20,7 +20,7 @@ from clew.rendering.page import Section, fragments, paragraph, render_page
 from clew.rendering.tables import Cell, Column, Group, Table, table_html
 
 TITLE = "Ledger"
-MOST_ROWS, MOST_COLUMNS, MOST_GRIDS = 32, 16, 4
+MOST_ROWS, MOST_COLUMNS, MOST_GRIDS = 32, 12, 4
 
 
 def ledger_page(
