@@ -36,6 +36,10 @@ class LedgerError(ClewError):
     """A quantity that is not there was asked for, or an explanation does not agree with what really ran."""
 
 
+class AuditError(ClewError):
+    """An audit cannot be made as asked for, or a model that must be right has failed one."""
+
+
 def complain(where: str, what: str, constraint: str, got: object, remedy: str = "") -> str:
     """Compose an error text in the project's one grammar.
 

@@ -1,13 +1,15 @@
 """Values, sensitivities, terms and contributions of recurrent layers, against cells written out step by step."""
 
+from functools import cache
+
 import pytest
 import torch
 from torch import Tensor
 
 import clew
-from clew.ledger import Ledger
 from clew.layers import GRULayer, LSTMLayer, RNNLayer
 from clew.layers.recurrent import KERNELS, RecurrentLayer
+from clew.ledger import Ledger
 from ledger.cases import PADDINGS, assert_equal, valid_steps
 from ledger.explicit_cells import Unrolled
 from reference.weights import draw, randomized
@@ -15,6 +17,11 @@ from reference.weights import draw, randomized
 LAYERS = {"rnn": RNNLayer, "gru": GRULayer, "lstm": LSTMLayer}
 BATCH, TIME, FEATURES, HIDDEN = 3, 5, 2, 3
 WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+@cache
+def both_of(cell: str, padding: str, reverse: bool = False) -> "Both":
+    return Both(cell, padding, reverse)
 
 
 class Both:
@@ -48,7 +55,7 @@ class Both:
 def test_every_quantity_has_the_value_and_the_sensitivity_of_the_unrolled_cell(
     cell: str, padding: str, reverse: bool
 ) -> None:
-    both = Both(cell, padding, reverse)
+    both = both_of(cell, padding, reverse)
     assert both.ledger.names() == both.twin.names()
     for name in both.twin.names():
         quantity = both.ledger.quantity(name)
@@ -67,12 +74,12 @@ def test_every_kernel_is_explained(cell: str, kernel: str) -> None:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("padding", ["none", "gaps", "empty row"])
 @pytest.mark.parametrize("cell", LAYERS)
 def test_the_terms_of_a_state_are_what_the_head_and_what_later_steps_send(
     cell: str, padding: str, reverse: bool
 ) -> None:
-    both = Both(cell, padding, reverse)
+    both = both_of(cell, padding, reverse)
     direct = torch.where(both.valid.unsqueeze(-1), both.at_rows, 0.0)
     steps = torch.arange(TIME).expand(BATCH, TIME)
     for row in range(BATCH):
@@ -91,12 +98,12 @@ def test_the_terms_of_a_state_are_what_the_head_and_what_later_steps_send(
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("padding", ["none", "gaps", "empty row"])
 @pytest.mark.parametrize("cell", LAYERS)
 def test_contributions_of_steps_stand_at_their_places_and_sum_to_the_gradient(
     cell: str, padding: str, reverse: bool
 ) -> None:
-    both = Both(cell, padding, reverse)
+    both = both_of(cell, padding, reverse)
     for name in WEIGHTS:
         expected = both.twin.contributions(name)
         found = both.ledger.contributions(name)

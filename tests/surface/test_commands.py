@@ -40,7 +40,7 @@ def test_the_readme_names_every_flag(command: str) -> None:
     assert [flag for flag in sorted(FLAGS[command]) if flag not in text] == []
 
 
-@pytest.mark.parametrize("words", [["--help"], ["recall", "--help"], ["--version"]])
+@pytest.mark.parametrize("words", [["--help"], ["recall", "--help"], ["trace", "--help"], ["--version"]])
 def test_help_and_version_answer_in_half_a_second(words: list[str]) -> None:
     # The least of a few: what else runs on the machine only ever adds.
     tries = (cpu_seconds([str(CLEW), *words]) for _ in range(TRIES))

@@ -63,6 +63,7 @@ def test_every_python_block_of_the_readme_runs(
         "docs/design.md",
         "docs/glossary.md",
         "docs/lab-log.md",
+        "docs/ledger.md",
         "docs/published-weights.md",
     ],
 )

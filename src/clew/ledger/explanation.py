@@ -51,12 +51,12 @@ class Sensitivities:
 
 def explain(border: Border, weights: Mapping[str, Tensor]) -> Explanation:
     """Compute the named quantities of a border from its real inputs and the weights as they were."""
-    leaves = {name: as_leaf(tensor) for name, tensor in border.inputs.items()}
-    facts = {
-        name: as_leaf(fact) if name == "factor" and fact is not None else fact for name, fact in border.facts.items()
-    }
-    stand_ins = {name: as_leaf(weight) for name, weight in weights.items()}
-    with torch.enable_grad(), standing_in(border, stand_ins):
+    is_tracked = is_differentiated(border)
+    leaves = {name: as_leaf(tensor, is_tracked) for name, tensor in border.inputs.items()}
+    factor = border.facts.get("factor")
+    facts = border.facts if factor is None else {**border.facts, "factor": as_leaf(factor, is_tracked)}
+    stand_ins = {name: as_leaf(weight, is_tracked) for name, weight in weights.items()}
+    with torch.set_grad_enabled(is_tracked), standing_in(border, stand_ins):
         values = border.layer.named(border.part, leaves, facts)
     return Explanation(values, leaves, stand_ins)
 
@@ -93,10 +93,15 @@ def differentiate(values: Mapping[str, Tensor], heads: Mapping[str, Tensor], wan
     return [torch.zeros_like(t) if part is None else part.detach() for t, part in zip(wanted, found, strict=True)]
 
 
-def as_leaf(tensor: Tensor) -> Tensor:
-    """Detach a real tensor and let derivatives be taken with respect to it."""
+def is_differentiated(border: Border) -> bool:
+    """Whether any output takes part in a backward pass."""
+    return any(tensor.requires_grad for tensor in border.outputs.values())
+
+
+def as_leaf(tensor: Tensor, is_tracked: bool = True) -> Tensor:
+    """Detach a real tensor and let derivatives be taken with respect to it, if the border takes part in any."""
     detached = tensor.clone() if tensor.is_inference() else tensor.detach()
-    return detached.requires_grad_() if detached.is_floating_point() else detached
+    return detached.requires_grad_() if is_tracked and detached.is_floating_point() else detached
 
 
 def weights_of(border: Border) -> dict[str, nn.Parameter]:

@@ -8,7 +8,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from os.path import commonprefix
 from typing import Any
 
 from jaxtyping import Bool, Shaped
@@ -62,7 +61,7 @@ def grids_of(quantity: Quantity, tokens: Sequence[str] | None = None, step: int 
 
     Args:
         quantity: Usually a single row of the batch: `quantity.at(batch=0)`.
-        tokens: A word for each step, where there are words.
+        tokens: A word for each step, where there are words; steps behind them are called padding.
         step: The only step, or query, that is wanted; None for all.
     """
     axes, shape = quantity.axes, quantity.shape
@@ -118,8 +117,11 @@ def flow_of(quantity: Quantity, tokens: Sequence[str] | None = None) -> Flow | N
 
 def _without_prefix(names: Sequence[str]) -> list[str]:
     """Leave out the layers that all names begin with."""
-    common = commonprefix([name.split(".")[:-1] for name in names])
-    return [".".join(name.split(".")[len(common) :]) for name in names]
+    layers = [name.split(".")[:-1] for name in names]
+    common = 0
+    while common < min(map(len, layers)) and len({layer[common] for layer in layers}) == 1:
+        common += 1
+    return [".".join(name.split(".")[common:]) for name in names]
 
 
 def _norms(values: Tensor, axes: Sequence[str]) -> list[float]:
@@ -172,8 +174,9 @@ def _sides(axes: Sequence[str], shape: Sequence[int], tokens: Sequence[str] | No
 
 
 def _labels(axis: str, size: int, tokens: Sequence[str] | None) -> list[str]:
-    if axis in TOKEN_AXES and tokens is not None and len(tokens) >= size:
-        return [f"{step} {word}" for step, word in enumerate(tokens[:size])]
+    if axis in TOKEN_AXES and tokens is not None:
+        words = [*tokens[:size], *["padding"] * (size - len(tokens))]
+        return [f"{step} {word}" for step, word in enumerate(words)]
     return [""] if axis == "one" else [str(place) for place in range(size)]
 
 

@@ -104,7 +104,7 @@ def _quantity_content(quantity: Quantity, row: int, tokens: Sequence[str] | None
     parts = [
         element("h3", {"id": _anchor(quantity.name)}, quantity.name.rpartition(".")[2]),
         _described(quantity),
-        *(_matrices(grid, quantity) for grid in grids[:MOST_GRIDS]),
+        *_all_matrices(grids[:MOST_GRIDS], quantity),
     ]
     if len(grids) > MOST_GRIDS:
         words = f"The first {MOST_GRIDS} of {len(grids)} matrices are shown, up to {grids[MOST_GRIDS - 1].place}."
@@ -120,14 +120,22 @@ def _described(quantity: Quantity) -> Markup:
     return paragraph(*words)
 
 
-def _matrices(grid: Grid, quantity: Quantity) -> Markup:
+def _all_matrices(grids: Sequence[Grid], quantity: Quantity) -> list[Markup]:
+    """Show matrices in colours that mean the same in each of them."""
+    values = _scale([row for grid in grids for row in grid.values])
+    sensitivities = _scale([row for grid in grids for row in grid.sensitivities or []])
+    return [_matrices(grid, quantity, values, sensitivities) for grid in grids]
+
+
+def _matrices(grid: Grid, quantity: Quantity, of_values: HeatScale, of_sensitivities: HeatScale) -> Markup:
     """Show the values of one matrix and, beside or below them, the sensitivities."""
-    tables = [_matrix("Value", grid, grid.values)]
+    tables = [_matrix("Value", grid, grid.values, of_values)]
     if quantity.value.is_floating_point():
+        why_not = quantity.never or "not computed, no backward pass has run"
         tables.append(
-            element("p", {"class": "made"}, "Sensitivity: not computed, no backward pass has run.")
+            element("p", {"class": "made"}, f"Sensitivity: {why_not}.")
             if grid.sensitivities is None
-            else _matrix("Sensitivity", grid, grid.sensitivities)
+            else _matrix("Sensitivity", grid, grid.sensitivities, of_sensitivities)
         )
     return element("div", {"class": "matrices"}, *(_box(one) for one in tables))
 
@@ -136,9 +144,8 @@ def _box(content: Markup) -> Markup:
     return element("div", None, content)
 
 
-def _matrix(what: str, grid: Grid, rows: Rows) -> Markup:
+def _matrix(what: str, grid: Grid, rows: Rows, scale: HeatScale) -> Markup:
     down, across = window(len(grid.down.labels), MOST_ROWS), window(len(grid.across.labels), MOST_COLUMNS)
-    scale = _scale(rows)
     corner = " \\ ".join(side.axis for side in (grid.down, grid.across) if side.axis not in ("", "one"))
     columns = [
         Column(corner, "left"),

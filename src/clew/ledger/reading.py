@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from clew.ledger import recurrence
 from clew.ledger.description import Described
-from clew.ledger.explanation import Explanation, Sensitivities, explain, explain_backward
+from clew.ledger.explanation import Explanation, Sensitivities, explain, explain_backward, is_differentiated
 from clew.ledger.quantity import Quantity
 from clew.ledger.recorder import Pass, Recorded, Recorder
 from clew.ledger.verification import EPSILONS, Distance, is_finite, measure, require_agreement, size_of
@@ -28,6 +28,8 @@ class PassReader:
     def __init__(self, recorder: Recorder, one: Pass) -> None:
         self.recorder = recorder
         self.recorded = one.recorded
+        self._index: dict[str, tuple[Recorded, str, Described]] = {}
+        self._indexed = 0
 
     def quantities(self) -> dict[str, Quantity]:
         """Give all quantities by name, in the order of computation."""
@@ -35,12 +37,12 @@ class PassReader:
 
     def index(self) -> dict[str, tuple[Recorded, str, Described]]:
         """Say for each name which border has it, and as what."""
-        found: dict[str, tuple[Recorded, str, Described]] = {}
-        for one in self.recorded:
+        for one in self.recorded[self._indexed :]:
             for key, described in one.border.layer.described.items():
                 if key in self.explanation(one).values:
-                    found[one.address(key)] = (one, key, described)
-        return found
+                    self._index[one.address(key)] = (one, key, described)
+        self._indexed = len(self.recorded)
+        return self._index
 
     def quantity(self, name: str) -> Quantity:
         """Give the quantity of a known name."""
@@ -83,8 +85,9 @@ class PassReader:
             LedgerError: If the explanation does not agree with what really ran.
         """
         found = self._explained_backward(one)
-        if found is not None:
+        if found is not None and one.verified != self.recorder.heard:
             require_agreement(self._backward_distances(one, found))
+            one.verified = self.recorder.heard
         return found
 
     def distances(self) -> list[Distance]:
@@ -111,13 +114,13 @@ class PassReader:
         value = self.explanation(one).values[key]
         if not value.is_floating_point():
             return CONSTANT
-        if not any(tensor.requires_grad for tensor in one.border.outputs.values()):
+        if not is_differentiated(one.border):
             return UNTRACKED
         return "" if value.requires_grad else FIXED
 
     def _explained_backward(self, one: Recorded) -> Sensitivities | None:
         outputs = one.border.outputs
-        if not self.recorder.has_backward or not any(tensor.requires_grad for tensor in outputs.values()):
+        if not self.recorder.has_backward or not is_differentiated(one.border):
             return None
         if one.sensitivities is None or one.heard != self.recorder.heard:
             explanation = self.explanation(one)

@@ -10,8 +10,10 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
+from clew.errors import LedgerError, complain
 from clew.ledger import recording
 from clew.ledger.crossing import Edge, edge_of, edges_into, listen
 from clew.ledger.explanation import Explanation, Sensitivities, weights_of
@@ -32,6 +34,7 @@ class Recorded:
         explanation: The inside, once it has been asked for.
         sensitivities: The inside of the backward pass, likewise.
         heard: How much had been heard when the sensitivities were computed.
+        verified: How much had been heard when they were compared with the real ones.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Recorded:
     explanation: Explanation | None = None
     sensitivities: Sensitivities | None = None
     heard: int = 0
+    verified: int = 0
 
     def address(self, key: str) -> str:
         """Name of one quantity of the layer."""
@@ -86,10 +90,17 @@ class Recorder:
         self._of_calls.remove()
 
     def take(self, border: Border) -> None:
-        """Take over a border of the model; those of other models are left alone."""
+        """Take over a border of the model; those of other models are left alone.
+
+        Raises:
+            LedgerError: Under autocast.
+        """
         name = self._name_of(border)
         if name is None:
             return
+        if any(torch.is_autocast_enabled(tensor.device.type) for tensor in border.outputs.values()):
+            remedy = "Its numbers have another type inside a layer than at its border, and could not be compared."
+            raise LedgerError(complain("record", "model", "called outside of torch.autocast", "a call inside", remedy))
         one = self._pass_of(border)
         one.recorded.append(self._recorded(_numbered(one, name, border), border, one))
         for tensor in border.outputs.values():
@@ -119,7 +130,8 @@ class Recorder:
         outputs = [tensor for tensor in border.outputs.values() if tensor.requires_grad]
         targets: dict[str | nn.Parameter, Tensor] = {**border.inputs, **{weight: weight for weight in weights.values()}}
         targets = {key: tensor for key, tensor in targets.items() if tensor.requires_grad}
-        self._handles.extend(listen(edges_into(outputs, targets, self._edges), recorded.sent))
+        if outputs:
+            self._handles.extend(listen(edges_into(outputs, targets, self._edges), recorded.sent))
         return recorded
 
     def _listen(self, tensor: Tensor) -> None:
@@ -136,7 +148,7 @@ class Recorder:
     def _name_of(self, border: Border) -> str | None:
         """Name the layer; a loss belongs to no model, and is taken if it reads what the recorded one gave."""
         name = self.names.get(id(border.layer))
-        if name is None and recording.count() > 1 and not self._reads_known(border):
+        if name is None and not self._reads_known(border) and (recording.count() > 1 or not self.passes):
             return None
         return getattr(border.layer, "recorded_name", None) if name is None else name
 

@@ -66,7 +66,7 @@ def quantities_text(quantities: Sequence[Quantity]) -> str:
         lines.append(_row(f"  {own}", shape if len(shape) < _SHAPE else "", numbers))
         lines += [f"      {shape}"] if len(shape) >= _SHAPE else []
         lines += textwrap.wrap(quantity.equation, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 8)
-    notes = "sensitivity: norm of the loss's derivative. Hidden cells are left out of least, mean and largest."
+    notes = "Sensitivity: norm of the loss's derivative. Hidden cells are left out of least, mean and largest."
     return "\n".join([*lines, "", notes])
 
 

@@ -38,7 +38,12 @@ class Distance:
 
 
 def measure(
-    name: str, what: str, real: Tensor, explained: Tensor, scale: float = 0.0, is_broken: bool = False
+    name: str,
+    what: str,
+    real: Tensor,
+    explained: Tensor,
+    scale: float = 0.0,
+    is_broken: bool = False,
 ) -> Distance:
     """Compare two arrays; NaN and infinity must stand at the same places.
 

@@ -27,19 +27,20 @@ def explain_cell(reader: PassReader, name: str, places: Mapping[str, int]) -> st
     Raises:
         LedgerError: If there is no such quantity, axis or place, or an axis has no index.
     """
-    known = reader.quantities()
+    known = reader.index()
     if name not in known:
         remedy = did_you_mean(name, known)
         raise LedgerError(complain("ledger", "name", "that of a recorded quantity", f"'{name}'", remedy))
-    index = cell_index(known[name], places)
-    rules = [rule for rule, hidden in known[name].hidden_by.items() if hidden.expand(known[name].shape)[index]]
+    quantity = reader.quantity(name)
+    index = cell_index(quantity, places)
+    rules = [rule for rule, hidden in quantity.hidden_by.items() if hidden.expand(quantity.shape)[index]]
     if rules:
         return f"hidden by {' and '.join(rules)}"
     cell = Cell.find(reader, name, index)
-    value = known[name].value[index].item()
+    value = float(quantity.value[index])
     if cell is None:
         return f"{digits(value)}, at padding"
-    return words_of(cell) or f"{digits(value)}: {known[name].equation}"
+    return words_of(cell) or f"{digits(value)}: {quantity.equation}"
 
 
 def cell_index(quantity: Quantity, places: Mapping[str, int]) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-import torch
 from markupsafe import Markup
 
 import clew.ledger
@@ -79,8 +78,7 @@ def run_trace(subject: Subject, backward: bool) -> Trace:
             loss.backward()
         else:
             loss = None
-            with torch.no_grad():
-                model(batch.inputs, valid=batch.valid)
+            model(batch.inputs, valid=batch.valid)
     return Trace(subject, ledger, None if loss is None else loss.item())
 
 
@@ -132,7 +130,7 @@ def trace_text(trace: Trace, show: Sequence[str], row: int, step: int | None) ->
         usual = [pattern for pattern in USUAL if any(fnmatchcase(name, pattern) for name in trace.ledger)]
         chosen = choose(trace.ledger, usual, has_backward)
     parts = [
-        "\n".join(textwrap.wrap(f"{summary_line(trace)}; {checked_line(trace)}.", WIDTH)),
+        "\n".join(textwrap.wrap(f"{summary_line(trace)}; {checked_line(trace)}.", WIDTH, break_on_hyphens=False)),
         quantities_text(trace.ledger.quantities()),
     ]
     parts += ["\n".join(steps_text(table)) for table in _steps(trace, row)]

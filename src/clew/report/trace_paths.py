@@ -8,6 +8,7 @@ norms. Start with `step_tables`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from markupsafe import Markup
 from torch import Tensor
 
@@ -27,12 +28,14 @@ _SHORT = {
     "update_gate": "update",
     "cell_candidate": "candidate",
 }
+MOST_PAGE_ROWS = 64
 _LABEL, _NUMBER = 14, 9
 NOTES = (
     "state = direct + later: what reaches it from the head at its own step, and from later steps",
     "path: norm of d(last state)/d(this state), the product of the Jacobians between",
     "bound: the product of their norms, which the path cannot exceed",
 )
+JOINT_NOTE = "in path and bound, a state is state and cell together"
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,14 @@ class StepTable:
         steps: A label for each line.
         columns: What is measured.
         rows: A norm each; None where there is none.
+        notes: What the columns are.
     """
 
     layer: str
     steps: Sequence[str]
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
+    notes: Sequence[str] = NOTES
 
 
 def step_tables(ledger: Ledger, row: int, tokens: Sequence[str]) -> list[StepTable]:
@@ -71,15 +76,22 @@ def _step_table(ledger: Ledger, layer: str, row: int, tokens: Sequence[str]) -> 
     if ".backward_layer" not in layer:
         columns |= _path_columns(ledger, layer, row, len(tokens))
     steps = [f"{place} {word}" for place, word in enumerate(tokens)]
-    return StepTable(layer, steps, list(columns), list(zip(*columns.values(), strict=True)))
+    notes = (*NOTES, JOINT_NOTE) if f"{layer}.cell" in ledger else NOTES
+    return StepTable(layer, steps, list(columns), list(zip(*columns.values(), strict=True)), notes)
 
 
 def _path_columns(ledger: Ledger, layer: str, row: int, steps: int) -> dict[str, list[Value]]:
-    found = [ledger.path(layer, row, start, steps - 1) for start in range(steps - 1)]
-    return {
-        "path": [*(float(one["norm"]) for one in found), None],
-        "bound": [*(float(one["bound"]) for one in found), None],
-    }
+    """Measure the paths from the last step back to each step, each one Jacobian longer than the one before."""
+    norms: list[Value] = [None]
+    bounds: list[Value] = [None]
+    if steps > 1:
+        path = ledger.path(layer, row, 0, steps - 1)
+        product, bound = torch.eye(path["product"].shape[-1], dtype=path["product"].dtype), 1.0
+        for jacobian, norm in zip(path["jacobians"].flip(0), path["norms"].flip(0), strict=True):
+            product, bound = product @ jacobian, bound * float(norm)
+            norms.append(float(torch.linalg.matrix_norm(product, 2)))
+            bounds.append(bound)
+    return {"path": norms[::-1], "bound": bounds[::-1]}
 
 
 def _norms(values: Tensor, steps: int) -> list[Value]:
@@ -103,17 +115,22 @@ def steps_text(table: StepTable) -> list[str]:
         ]
         lines.append(label.ljust(width) + "".join(numbers))
     cut = cut_words("time", shown, len(table.steps))
-    return [*lines, *([f"  ... {cut}"] if cut else []), *(f"  {note}" for note in NOTES)]
+    return [*lines, *([f"  ... {cut}"] if cut else []), *(f"  {note}" for note in table.notes)]
 
 
 def steps_html(table: StepTable) -> Markup:
-    """Render a table for a page."""
+    """Render a table for a page; of a long text the first and the last steps."""
     columns = [Column("step", "left"), *(Column(name) for name in table.columns)]
-    rows = [
-        [step, *(Cell((_words(value),), "muted" if value is None else "plain") for value in values)]
-        for step, values in zip(table.steps, table.rows, strict=True)
-    ]
-    return subsection(table.layer) + table_html(Table("Norms, a line a step", columns, [Group(rows)], NOTES))
+    shown = window(len(table.steps), MOST_PAGE_ROWS)
+    rows = [["…", *("" for _ in table.columns)] if place is None else _html_row(table, place) for place in shown]
+    cut = cut_words("time", shown, len(table.steps))
+    notes = [*table.notes, *([cut] if cut else [])]
+    return subsection(table.layer) + table_html(Table("Norms, a line a step", columns, [Group(rows)], notes))
+
+
+def _html_row(table: StepTable, place: int) -> list[str | Cell]:
+    values = (Cell((_words(value),), "muted" if value is None else "plain") for value in table.rows[place])
+    return [table.steps[place], *values]
 
 
 def _width(name: str) -> int:

@@ -111,7 +111,9 @@ def _untrained(preset: str, rows: list[list[str]]) -> Subject:
     vocabulary = list(dict.fromkeys(word for row in rows for word in row))
     size = max(len(vocabulary), 2)
     model = build(preset, vocab=size, outputs=size, **SIZES[preset])
-    words = f"{preset}, untrained, weights drawn with seed 0, vocabulary of the text's {_count(vocabulary, 'word')}"
+    words = (
+        f"{preset}, untrained, weights drawn with seed 0, vocabulary of the text's {_count(len(vocabulary), 'word')}"
+    )
     return Subject(model, rows, _batch(rows, vocabulary), vocabulary, words)
 
 
@@ -137,9 +139,9 @@ def _trained(folder: Path, rows: list[list[str]] | None) -> Subject:
         drawn = sample_episodes(4, task.delay, torch.Generator().manual_seed(EPISODE_SEED), task.cue_position)
         rows = [[TOKEN_WORDS[token] for token in drawn[0].tolist()]]
     else:
-        _require_known(rows, list(spelled))
-        rows = [[spelled[word] for word in row] for row in rows]
-    words = f"{config['recipe']}, trained on cue recall at {task.label} for {epoch} epochs"
+        rows = [[spelled.get(word, word) for word in row] for row in rows]
+        _require_known(rows, TOKEN_WORDS)
+    words = f"{config['recipe']}, trained on cue recall at {task.label} for {_count(epoch, 'epoch')}"
     if config.get("sources") != source_fingerprint():
         words += ", by other sources of clew than these"
     return Subject(model, rows, _batch(rows, TOKEN_WORDS), TOKEN_WORDS, words)
@@ -148,7 +150,7 @@ def _trained(folder: Path, rows: list[list[str]] | None) -> Subject:
 def _run_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
-        inside = sorted(found.parent for found in folder.glob("**/config.json")) if folder.is_dir() else []
+        inside = sorted(found.parent for depth in ("*", "*/*") for found in folder.glob(f"{depth}/config.json"))
         remedy = f"Name one of its runs, such as {inside[0]}." if inside else "Make one with `clew recall`."
         raise RunError(complain(str(folder), "run folder", "one that holds config.json", "none", remedy))
     config = read_json(path)
@@ -192,5 +194,5 @@ def _check_lengths(subject: Subject, backward: bool) -> None:
         raise DataError(complain("clew trace", "text", rule, read, remedy))
 
 
-def _count(things: Sequence[Any], word: str) -> str:
-    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
