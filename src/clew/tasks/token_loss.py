@@ -25,12 +25,17 @@ class TokenLoss:
         logits, targets, scored = inputs["logits"], facts["targets"], facts["scored"]
         scored = torch.ones_like(targets, dtype=torch.bool) if scored is None else scored
         log_probabilities = torch.log_softmax(logits, dim=-1)
+        probabilities = log_probabilities.exp()
         # An id at an unscored target may be anything and is never used as an index.
-        picked = log_probabilities.gather(-1, torch.where(scored, targets, 0).long().unsqueeze(-1)).squeeze(-1)
-        per_position = torch.where(scored, -picked, 0.0)
+        index = torch.where(scored, targets, 0).long().unsqueeze(-1)
+        at_target, log_at_target = (part.gather(-1, index).squeeze(-1) for part in (probabilities, log_probabilities))
+        # The loss goes through the probabilities, so that they have a sensitivity, unless one is too small to hold.
+        is_held = at_target > torch.finfo(logits.dtype).tiny
+        log_at_target = torch.where(is_held, torch.where(is_held, at_target, 1.0).log(), log_at_target)
+        per_position = torch.where(scored, -log_at_target, 0.0)
         return {
             "logits": logits,
-            "probabilities": log_probabilities.exp(),
+            "probabilities": probabilities,
             "per_position": per_position,
             "loss": per_position.sum() / scored.sum(),
         }
