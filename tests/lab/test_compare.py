@@ -233,6 +233,13 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_checkpoint(tmp_path, monkeyp
     assert not list(last.parent.glob("*.part"))
 
 
+def test_recipes_may_be_plain_values_and_unknown_keys_are_refused(tmp_path):
+    plain = {"name": "gru", "model": MODELS["gru"], "training": TRAINING.to_mapping()}
+    assert run(tmp_path / "out", recipes=[plain], seeds=[1]).rows[0]["status"] == "finished"
+    with pytest.raises(ConfigError, match=r"unknown key 'modell'\. Did you mean 'model'\?"):
+        run(tmp_path / "other", recipes=[{"name": "gru", "modell": {}}], seeds=[1])
+
+
 def test_missing_and_double_names_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="compare: seeds must be at least one, got none"):
         run(tmp_path / "out", seeds=[])

@@ -45,6 +45,13 @@ def test_a_recipe_refuses_unknown_keys_with_the_nearest_ones():
         Recipe("x", {"vocab": 7})
 
 
+def test_plain_tensors_stand_for_batches():
+    tokens = torch.arange(12).reshape(4, 3)
+    splits = Splits(tokens[:2], tokens[2:3], tokens[3:])
+    assert splits.train.inputs.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert len(splits.test) == 1
+
+
 def test_a_recipe_survives_plain_values():
     values = {"name": "x", "model": {"preset": "gru", "vocab": 7, "outputs": 7}, "training": {"epochs": 3}}
     assert Recipe.from_mapping(values).training.epochs == 3

@@ -150,3 +150,8 @@ def test_wrong_inputs_are_one_clear_line():
 def test_a_width_is_another_word_for_a_transformers_hidden():
     model = build("transformer", vocab=7, outputs=7, width=12, heads=2, mlp=24, max_positions=36)
     assert model.parameter_count() == 1915
+
+
+@pytest.mark.parametrize(("hidden", "heads"), [(8, 4), (9, 3), (10, 2), (7, 1)])
+def test_the_default_number_of_heads_divides_the_width(hidden, heads):
+    assert build("transformer", vocab=7, outputs=7, hidden=hidden).encoder.blocks[0].attention.heads == heads

@@ -5,7 +5,7 @@ failed run is a row with its reason, and what is said of the results follows fro
 `clew.lab.verdict`. `clew.lab.recall` is one user of this room.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class Comparison:
 
 
 def compare(
-    recipes: Sequence[Recipe],
+    recipes: Sequence[Recipe | Mapping[str, Any]],
     task: Task,
     splits: Splits,
     *,
@@ -67,7 +67,7 @@ def compare(
     Finished runs in `out` are not run again; a killed comparison goes on where it was and ends in the same bits.
 
     Args:
-        recipes: What to compare.
+        recipes: What to compare; a mapping is read by `Recipe.from_mapping`.
         task: Loss, metrics and selection rule.
         splits: Training, validation and sealed test sequences.
         seeds: Draw the initial weights, the same for every recipe.
@@ -78,10 +78,11 @@ def compare(
         progress: Told of what happens.
 
     Raises:
-        ConfigError: If recipes or seeds are missing or stand twice.
+        ConfigError: If recipes or seeds are missing or stand twice, or a key is unknown.
         RunError: If `out` holds something else, is in use or cannot be written.
     """
-    plans = plan_runs(recipes, task, splits, seeds, order_seed)
+    known = [recipe if isinstance(recipe, Recipe) else Recipe.from_mapping(recipe) for recipe in recipes]
+    plans = plan_runs(known, task, splits, seeds, order_seed)
     work = [Work(plan, splits) for plan in plans]
     folder = open_comparison_folder(Path(out))
     with lock_folder(folder, wait_seconds=0.5):

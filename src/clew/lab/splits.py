@@ -7,6 +7,8 @@ fingerprint, and gives its sequences only to `open_after`, which asks for the se
 from dataclasses import dataclass
 from pathlib import Path
 
+from torch import Tensor
+
 from clew.data.batch import Batch
 from clew.errors import DataError, SealedError, complain
 
@@ -58,13 +60,17 @@ class Splits:
         train: What models are fitted on.
         validation: What checkpoints are selected on.
         test: What is scored once; a `Batch` given here is sealed.
+
+    A plain tensor of inputs may stand for a batch without padding and targets.
     """
 
     train: Batch
     validation: Batch
     test: SealedSplit
 
-    def __init__(self, train: Batch, validation: Batch, test: Batch | SealedSplit) -> None:
+    def __init__(self, train: Batch | Tensor, validation: Batch | Tensor, test: Batch | SealedSplit | Tensor) -> None:
+        train, validation = (Batch(part) if isinstance(part, Tensor) else part for part in (train, validation))
+        test = Batch(test) if isinstance(test, Tensor) else test
         sealed = test if isinstance(test, SealedSplit) else SealedSplit(test)
         for name, part in (("train", train), ("validation", validation), ("test", sealed)):
             if len(part) == 0:

@@ -20,7 +20,7 @@ from clew.models.transformer_encoder import TransformerEncoder
 
 RECURRENT_OPTIONS = {"bidirectional": False, "activation": "tanh"}
 TRANSFORMER_OPTIONS = {
-    "heads": 4,
+    "heads": None,
     "mlp": None,
     "causal": False,
     "norm": "pre",
@@ -30,6 +30,7 @@ TRANSFORMER_OPTIONS = {
     "value_dim": None,
     "activation": "relu",
 }
+USUAL_HEADS = (4, 3, 2, 1)
 PRESETS: dict[str, dict[str, Any]] = {
     "rnn": RECURRENT_OPTIONS,
     "gru": {"bidirectional": False},
@@ -87,7 +88,8 @@ def build(
         dropout: Fraction dropped between recurrent layers, or in a Transformer's branches, while training.
         bidirectional: Recurrent only: read in both directions.
         activation: "tanh", "relu", "identity", "sigmoid" for rnn; "relu" or "gelu" for a Transformer's MLP.
-        heads, head_dim, value_dim: Attention heads and their query/key and value widths (by default width / heads).
+        heads: Attention heads; by default 4, or as many of 3, 2 and 1 as divide the width.
+        head_dim, value_dim: Query/key and value width of a head; by default width / heads.
         mlp: Hidden width of a Transformer's MLP; by default four times its width.
         causal: Transformer only: a position reads itself and earlier ones.
         norm: "pre" or "post".
@@ -188,6 +190,7 @@ def _build_transformer(config: dict[str, Any], generator: torch.Generator) -> Se
         remedy = "A class token stands first and could read nothing; use head='last' or causal=False."
         raise ConfigError(complain(where, "head", "another than 'class_token' if causal", "both", remedy))
     config["mlp"] = config["mlp"] or 4 * width
+    config["heads"] = config["heads"] or next(heads for heads in USUAL_HEADS if width % heads == 0)
     if config["vocab"] is not None:
         inputs = TokenInput(config["vocab"], width, generator=generator)
     else:
