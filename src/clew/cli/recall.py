@@ -43,7 +43,7 @@ def recall(
         delays: Numbers of random moves between the cue and its recall [default: 8 16 32; quick: 8].
         seeds: Initialization seeds, one run each [default: 6206 6207 6208; quick: 6206 6207].
         recipes: Models to compare: rnn, gru, lstm, transformer [default: rnn gru transformer].
-        epochs: Passes over the training episodes of each run [default: 60; quick: 24].
+        epochs: Passes over the training episodes of each run [default: 60; quick: 18].
         cue_position: fixed, or random: then no absolute position points to the cue [default: fixed].
         out: Folder for the runs and the report [default: runs/recall; quick: runs/recall-quick].
         workers: Processes that run side by side; 0 trains in this one [default: one a core].

@@ -57,7 +57,7 @@ class RecallConfig:
     def quick_look(cls) -> "RecallConfig":
         """The smallest run of everything: one delay, two seeds, a quarter of the episodes, few epochs."""
         sizes = RecallSizes(train=1024, validation=256, test=512)
-        return cls(delays=(8,), seeds=(6206, 6207), epochs=24, quick=True, sizes=sizes)
+        return cls(delays=(8,), seeds=(6206, 6207), epochs=18, quick=True, sizes=sizes)
 
     def training(self) -> TrainConfig:
         """The budget that every recipe shares."""
