@@ -1,0 +1,173 @@
+"""`audit`: run every check on one model and put the findings together.
+
+Each fault is told once, under the most telling name: checks run in an order in which later ones can see what earlier
+ones found. The model is run on a copy where it can be copied, and everything is put back in any case.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from clew.checks.batch_mates import check_batch_mates
+from clew.checks.batch_order import check_batch_order
+from clew.checks.cache import check_cache
+from clew.checks.determinism import check_determinism
+from clew.checks.empty_row import check_empty_row
+from clew.checks.examination import Examination, Options, examine
+from clew.checks.finding import Finding, not_applicable
+from clew.checks.gradients import check_gradients
+from clew.checks.ignored_targets import check_ignored_targets
+from clew.checks.influence import Influence, measure_influence
+from clew.checks.input_changed import check_input_changed
+from clew.checks.loss_probe import probe_loss
+from clew.checks.loss_weight import check_loss_weight
+from clew.checks.modes import check_modes
+from clew.checks.padding_amount import check_padding_amount
+from clew.checks.padding_content import check_mask_polarity, check_padding_content
+from clew.checks.padding_side import check_padding_side
+from clew.checks.position import check_position
+from clew.checks.power import measure_power
+from clew.checks.preserving import preserved
+from clew.checks.reading import read_sample
+from clew.checks.reading_ahead import check_boundary, check_future
+from clew.checks.report import AuditReport
+from clew.checks.state_carry import check_state_carry
+from clew.checks.target_shift import check_target_shift
+from clew.errors import AuditError, complain
+
+Check = Callable[[Examination], Finding]
+CHECKS_OF_INFLUENCE = {"future": check_future, "boundary": check_boundary, "position": check_position}
+EARLY: dict[str, Check] = {
+    "determinism": check_determinism,
+    "state_carry": check_state_carry,
+    "input_changed": check_input_changed,
+    "batch_mates": check_batch_mates,
+    "batch_order": check_batch_order,
+}
+LATE: dict[str, Check] = {
+    "modes": check_modes,
+    "padding_content": check_padding_content,
+    "mask_polarity": check_mask_polarity,
+    "empty_row": check_empty_row,
+    "padding_amount": check_padding_amount,
+    "padding_side": check_padding_side,
+    "gradients": check_gradients,
+    "target_shift": check_target_shift,
+    "ignored_targets": check_ignored_targets,
+    "loss_weight": check_loss_weight,
+    "cache": check_cache,
+}
+CHECKS = (*EARLY, *CHECKS_OF_INFLUENCE, *LATE)
+
+
+def audit(
+    model: Any,
+    inputs: Any,
+    boundary: str | Tensor = "causal",
+    lengths: Any = None,
+    valid: Tensor | None = None,
+    call: Callable[[Any, Any, Any], Any] | None = None,
+    outputs: str | Callable[[Any], Tensor] | None = None,
+    vocab: int | None = None,
+    pad: int | None = None,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+    targets: Tensor | None = None,
+    step: Callable[[Any, Any, Any], tuple[Any, Any]] | None = None,
+    ordered: bool = True,
+    stateful: bool = False,
+    generator: torch.Generator | None = None,
+) -> AuditReport:
+    """Find out what information a sequence model uses, by varying it and looking at what moves.
+
+    Args:
+        model: A module or another callable, trained or not; it is left as it was found.
+        inputs: Ids (batch, time), real values (batch, time, ...), or a dict of keyword tensors.
+        boundary: "causal", "full", or True where an output may read a source: (outputs, time) or (batch, outputs,
+            time).
+        lengths: Real steps of each row, (batch,); at most one of `lengths` and `valid`.
+        valid: True at real steps, (batch, time).
+        call: (model, inputs, lengths or valid as given or None) -> result, where the signature is unusual.
+        outputs: Name of the tensor of the result to judge, or a function of the result.
+        vocab: Number of legal ids; by default the ids seen in the inputs.
+        pad: The id of padding.
+        loss: (outputs, targets) -> scalar, with targets of -100 ignored.
+        targets: What the loss is given.
+        step: (model, new inputs, cache) -> (outputs for them, cache); the cache is None at first.
+        ordered: False where the order of the steps means nothing.
+        stateful: True where a model is meant to carry its state from call to call.
+        generator: Draws all made-up content; by default a new one seeded with 0.
+
+    Returns:
+        One finding a check.
+
+    Raises:
+        AuditError: If the model raises on the given inputs, gives no tensor or NaN, or an argument does not fit.
+        ShapeError: If lengths, valid or a mask do not fit the inputs.
+
+    >>> model = torch.nn.GRU(3, 4, batch_first=True)
+    >>> audit(model, torch.randn(2, 5, 3), boundary="causal").failures
+    []
+    """
+    started = perf_counter()
+    if not callable(model):
+        raise AuditError(complain("audit", "model", "a torch module or another callable", type(model).__name__))
+    generator = generator if generator is not None else torch.Generator().manual_seed(0)
+    sample, kept = read_sample(inputs, lengths, valid, vocab, pad)
+    options = Options(call, outputs, loss, targets, step, ordered, stateful)
+    if targets is not None and len(targets) == len(kept):
+        options.targets = targets[kept]
+    if isinstance(boundary, Tensor) and boundary.ndim == 3 and len(boundary) == len(kept):
+        boundary = boundary[kept]
+    with preserved(model):
+        exam = examine(model, sample, boundary, options, generator)
+        if loss is not None and targets is not None:
+            probe_loss(exam)  # a loss that does not fit is an error of the call, not a finding
+        _run(exam, EARLY)
+        influence = measure_influence(exam)
+        for name, check in CHECKS_OF_INFLUENCE.items():
+            exam.found[name] = _guarded(name, lambda exam, check=check: check(exam, influence), exam)
+        _run(exam, LATE)
+        _tell_once(exam)
+        return _report(exam, influence, perf_counter() - started)
+
+
+def _run(exam: Examination, checks: dict[str, Check]) -> None:
+    for name, check in checks.items():
+        exam.found[name] = _guarded(name, check, exam)
+
+
+def _tell_once(exam: Examination) -> None:
+    """Leave each fault under its most telling name, where only a later check could know it."""
+    for name in ("future", "boundary"):
+        case = exam.found[name].setting
+        if exam.has_failed(name) and exam.has_failed("batch_mates") and exam.found["batch_mates"].setting == case != "":
+            exam.found["batch_mates"] = not_applicable("batch_mates", f"{case}: told under {name}")
+    if exam.broken_padding and exam.has_failed("empty_row"):
+        exam.found["padding_content"] = not_applicable("padding_content", "NaN: told under empty_row")
+
+
+def _guarded(name: str, check: Check, exam: Examination) -> Finding:
+    """Run a check; a model that refuses what the check makes up is a remark."""
+    if not exam.is_repeatable:
+        return not_applicable(name, "the model does not repeat itself, so that nothing can be compared")
+    try:
+        return check(exam)
+    except AuditError as error:
+        return not_applicable(name, f"the model refused: {getattr(error, 'what', error)}")
+
+
+def _report(exam: Examination, influence: Influence, elapsed_seconds: float) -> AuditReport:
+    precision = "float64" if exam.precise is not exam.native else "the model's own number type"
+    return AuditReport(
+        tuple(exam.found[name] for name in CHECKS),
+        measure_power(exam),
+        influence.map.cpu().numpy(),
+        influence.step,
+        exam.allowed[0].cpu().numpy(),
+        exam.floor,
+        precision,
+        elapsed_seconds,
+    )
