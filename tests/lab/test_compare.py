@@ -15,6 +15,7 @@ from clew.data.batch import Batch
 from clew.data.recall_episodes import sample_recall_splits
 from clew.errors import ConfigError, RunError
 from clew.lab import Recipe, SilentProgress, Splits, compare
+from clew.lab import comparison as comparison_room
 from clew.lab import jobs as jobs_room
 from clew.lab.plan import plan_runs
 from clew.runs import RunFolder, lock_folder
@@ -191,6 +192,19 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
     with pytest.raises(RunError, match="output must be a folder, got a file"):
         run(tmp_path / "thesis.txt")
+
+
+def test_a_kill_while_the_folder_is_made_leaves_one_that_can_be_used(tmp_path, monkeypatch):
+    def killed(path: Path, content: str) -> None:
+        (path.parent / f".{path.name}.abc.part").write_text(content[:5])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparison_room, "write_atomically", killed)
+    with pytest.raises(KeyboardInterrupt):
+        comparison_room.open_comparison_folder(tmp_path / "out")
+    monkeypatch.undo()
+    assert comparison_room.open_comparison_folder(tmp_path / "out") == tmp_path / "out"
+    assert (tmp_path / "out/runs").is_dir()
 
 
 def test_two_comparisons_do_not_write_into_one_folder(undisturbed):

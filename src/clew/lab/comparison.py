@@ -134,13 +134,16 @@ def open_comparison_folder(path: Path) -> Path:
         if path.exists() and not path.is_dir():
             remedy = "Choose another folder with --out."
             raise RunError(complain(str(path), "output", "a folder", "a file", remedy))
-        contents = [entry for entry in path.iterdir() if entry.name != ".lock"] if path.exists() else []
+        path.mkdir(parents=True, exist_ok=True)
+        # The lock and a mark that was cut off by a kill are this function's own traces.
+        own = (".lock", f".{MARKER}.")
+        contents = [entry for entry in path.iterdir() if not entry.name.startswith(own)]
         if contents and (not (path / MARKER).exists() or read_json(path / MARKER) != MARK):
             remedy = "Choose an empty or a new folder with --out; nothing was changed."
             got = f"one with other things in it ({contents[0].name}, ...)"
             raise RunError(complain(str(path), "output folder", "empty or that of a comparison", got, remedy))
-        (path / "runs").mkdir(parents=True, exist_ok=True)
+        write_atomically(path / MARKER, dump_json(MARK) + "\n")
+        (path / "runs").mkdir(exist_ok=True)
     except OSError as error:
         raise cannot_write(path, error) from error
-    write_atomically(path / MARKER, dump_json(MARK) + "\n")
     return path
