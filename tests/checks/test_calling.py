@@ -11,8 +11,6 @@ from checks.models import Keyword, Recurrent
 from clew.checks import audit
 from clew.errors import AuditError, ShapeError
 
-pytestmark = pytest.mark.slow
-
 torch.set_num_threads(1)
 VALUES = torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(1))
 IDS = torch.randint(0, 9, (3, 6), generator=torch.Generator().manual_seed(1))

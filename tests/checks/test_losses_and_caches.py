@@ -1,15 +1,15 @@
 """Losses and steps that the planted faults do not cover: numbers, other types, refusals."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
-from checks.models import Recurrent
-from clew.checks import audit
+from checks.models import Keyword, Recurrent
+from clew.checks import audit, quick_audit
 from clew.errors import AuditError, ShapeError
-
-pytestmark = pytest.mark.slow
 
 torch.set_num_threads(1)
 VALUES = torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(1))
@@ -18,7 +18,7 @@ NAMES = ("target_shift", "ignored_targets", "loss_weight")
 
 
 def verdicts(**more: object) -> dict[str, str]:
-    report = audit(Recurrent(), VALUES, **more)
+    report = quick_audit(Recurrent(), VALUES, **more)
     assert set(report.failures) <= set(NAMES)
     return {name: report[name].status for name in NAMES}
 
@@ -56,10 +56,10 @@ def test_one_target_a_row_is_paired_with_its_row() -> None:
 def test_padded_targets_that_count_are_told() -> None:
     valid = torch.arange(6) < torch.tensor([[6], [4], [5]])
     call = lambda model, values, valid: model(values.masked_fill(~valid.unsqueeze(2), 0))  # noqa: E731
-    report = audit(Recurrent(), VALUES, valid=valid, call=call, loss=mean, targets=CLASSES)
+    report = quick_audit(Recurrent(), VALUES, valid=valid, call=call, loss=mean, targets=CLASSES)
     assert "ignored_targets" in report.failures
     right = CLASSES.masked_fill(~valid, -100)
-    report = audit(Recurrent(), VALUES, valid=valid, call=call, loss=mean, targets=right)
+    report = quick_audit(Recurrent(), VALUES, valid=valid, call=call, loss=mean, targets=right)
     assert not set(report.failures) & set(NAMES)
 
 
@@ -70,6 +70,75 @@ def test_targets_and_losses_that_do_not_fit_are_errors() -> None:
         audit(Recurrent(), VALUES, loss=lambda outputs, targets: outputs, targets=CLASSES)
     with pytest.raises(AuditError, match="the loss must be callable"):
         audit(Recurrent(), VALUES, loss=lambda outputs: outputs, targets=CLASSES)
+
+
+def test_a_gradient_that_weighs_parts_otherwise_than_the_loss_is_told() -> None:
+    def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+        right, rows = (
+            mean(outputs, targets),
+            torch.stack([mean(one[None], t[None]) for one, t in zip(outputs, targets, strict=True)]),
+        )
+        return rows.mean() + (right - rows.mean()).detach()
+
+    targets = CLASSES.clone()
+    targets[0, 1:] = -100
+    report = quick_audit(Recurrent(), VALUES, loss=loss, targets=targets)
+    assert report.failures == ["loss_weight"]
+    assert "its gradient is not" in report["loss_weight"].reason
+
+
+@pytest.mark.parametrize(("reduce", "words"), [(torch.sum, "it is their sum"), (torch.mean, "whatever their targets")])
+def test_what_a_loss_is_instead_of_a_weighted_mean_is_said(reduce: Callable[[Tensor], Tensor], words: str) -> None:
+    def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+        pairs = zip(outputs, targets, strict=True)
+        return reduce(torch.stack([cross_entropy(*pair) for pair in pairs]))
+
+    targets = CLASSES.clone()
+    targets[0, 1:] = -100
+    report = quick_audit(Recurrent(), VALUES, loss=loss, targets=targets)
+    assert report.failures == ["loss_weight"]
+    assert words in report["loss_weight"].reason
+
+
+END = 2
+SENTENCES = torch.tensor([[3, 4, 5, 1, END, END], [4, 1, 3, 5, 4, END], [5, 3, END, END, END, END]])
+REAL = torch.arange(6) < torch.tensor([5, 6, 3]).unsqueeze(1)
+
+
+def next_ids(ignored: Tensor) -> Tensor:
+    """Targets shifted by one; ignored behind the end of a row and where it is said."""
+    return torch.cat([SENTENCES[:, 1:].masked_fill(ignored[:, 1:] | ~REAL[:, 1:], -100), torch.full((3, 1), -100)], 1)
+
+
+@pytest.mark.parametrize("is_shifted", [True, False])
+def test_an_end_that_is_ignored_because_it_is_the_id_of_padding_is_told(is_shifted: bool) -> None:
+    inputs = {"input_ids": SENTENCES, "attention_mask": REAL.long()}
+    loss = mean if is_shifted else lambda outputs, targets: mean(outputs[:, :-1], targets[:, 1:])
+    right, wrong = next_ids(torch.zeros_like(REAL)), next_ids(SENTENCES == END)
+    if not is_shifted:
+        right, wrong = SENTENCES.masked_fill(~REAL, -100), SENTENCES.masked_fill(SENTENCES == END, -100)
+    assert not set(quick_audit(Keyword(), inputs, loss=loss, targets=right).failures) & set(NAMES)
+    report = quick_audit(Keyword(), inputs, loss=loss, targets=wrong)
+    assert set(report.failures) & set(NAMES) == {"ignored_targets"}
+    assert "id 2 stands in padding and is a real step too" in report["ignored_targets"].reason
+
+
+def test_the_id_of_padding_as_the_target_of_a_last_step_may_count_or_not() -> None:
+    ids = SENTENCES.masked_fill(~REAL, 0)
+    shifted = torch.cat([ids[:, 1:], torch.zeros(3, 1, dtype=torch.long)], dim=1)
+    ignoring = lambda outputs, targets: cross_entropy(outputs.flatten(0, 1), targets.flatten(), ignore_index=0)  # noqa: E731
+    inputs = {"input_ids": ids, "attention_mask": REAL.long()}
+    assert quick_audit(Keyword(), inputs, loss=ignoring, targets=shifted)["target_shift"].status == "passed"
+    assert (
+        "does not count" not in quick_audit(Keyword(), inputs, loss=ignoring, targets=shifted)["ignored_targets"].reason
+    )
+
+
+def test_a_batch_without_any_target_is_no_pass() -> None:
+    found = verdicts(loss=mean, targets=torch.full((3, 6), -100))
+    assert set(found.values()) == {"not applicable"}
+    remark = quick_audit(Recurrent(), VALUES, loss=mean, targets=CLASSES)["ignored_targets"].remarks
+    assert remark == ("the loss of a batch without any target is nan",)
 
 
 def step(model: nn.Module, new: Tensor, cache: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -29,7 +29,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
     ("words", "line"),
     [
         (["recal"], "clew: command must be a known one, got 'recal'. Did you mean 'recall'?"),
-        (["banana"], "clew: command must be a known one, got 'banana'. Known: recall, trace, walkthrough."),
+        (["banana"], "clew: command must be a known one, got 'banana'. Known: audit, recall, trace, walkthrough."),
         (["--verion"], "clew: option must be a known one, got '--verion'. Did you mean '--version'?"),
         (
             ["recall", "--epoch", "3"],

@@ -13,6 +13,10 @@ from clew.cli.application import COMMANDS, build_application
 CLEW = Path(sys.executable).with_name("clew")
 README = Path(__file__).parents[2] / "README.md"
 FLAGS = {
+    "audit": {
+        "TARGET", "--boundary", "--data", "--force", "--group", "--horizon", "--html", "--inputs", "--json", "--label",
+        "--self-test", "--time", "--validation", "--vocab", "--window",
+    },
     "recall": {
         "--cue-position", "--delays", "--epochs", "--json", "--out", "--quick", "--recipes", "--seeds", "--workers",
     },
@@ -40,7 +44,9 @@ def test_the_readme_names_every_flag(command: str) -> None:
     assert [flag for flag in sorted(FLAGS[command]) if flag not in text] == []
 
 
-@pytest.mark.parametrize("words", [["--help"], ["recall", "--help"], ["trace", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["recall", "--help"], ["audit", "--help"], ["trace", "--help"], ["--version"]]
+)
 def test_help_and_version_answer_in_half_a_second(words: list[str]) -> None:
     # The least of a few: what else runs on the machine only ever adds.
     tries = (cpu_seconds([str(CLEW), *words]) for _ in range(TRIES))

@@ -60,6 +60,7 @@ def test_every_python_block_of_the_readme_runs(
     [
         "README.md",
         "CONTRIBUTING.md",
+        "docs/audit.md",
         "docs/design.md",
         "docs/glossary.md",
         "docs/lab-log.md",

@@ -6,7 +6,7 @@ Start with `audit` and `audit_data`. Each check says in its module what it varie
 from clew.checks.data_runner import DATA_CHECKS, audit_data
 from clew.checks.finding import Counterexample, Finding, Place
 from clew.checks.report import AuditReport, Power, Report
-from clew.checks.runner import CHECKS, audit
+from clew.checks.runner import CHECKS, audit, quick_audit
 
 __all__ = [
     "CHECKS",
@@ -19,4 +19,5 @@ __all__ = [
     "Report",
     "audit",
     "audit_data",
+    "quick_audit",
 ]

@@ -5,13 +5,13 @@ that were varied. Judged in evaluation; what rows share in training only (batch 
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from clew.checks.content import drawn_content
 from clew.checks.examination import Examination
 from clew.checks.finding import Finding, failed, not_applicable, passed
-from clew.checks.locating import locate
+from clew.checks.locating import Places, first_difference, locate, watched
 from clew.checks.results import movement
 from clew.checks.sample import Sample
 from clew.checks.settings import EVALUATION, TRAINING, Setting
@@ -43,7 +43,7 @@ def check_batch_mates(exam: Examination) -> Finding:
             refused.append(f"not tried with {size} rows ({getattr(error, 'what', error)})")
             continue
         if largest > exam.floor:
-            return _told_size(exam, size, largest)
+            return _told_size(exam, sample, size, largest)
     if not has_moved:
         return not_applicable("batch_mates", "no content that was tried moves any output")
     remarks = (*refused, *_in_training(exam, sample))
@@ -97,7 +97,10 @@ def shares_rows_in_training(exam: Examination, setting: Setting) -> bool:
 def is_reordered(exam: Examination, sample: Sample) -> bool:
     """Say whether the outputs of a batch are those of its rows alone, in another order."""
     together = exam.precise.outputs(sample)
-    alone = torch.cat([exam.precise.outputs(sample.rows(torch.tensor([row]))) for row in range(sample.batch)])
+    try:
+        alone = torch.cat([exam.precise.outputs(sample.rows(torch.tensor([row]))) for row in range(sample.batch)])
+    except AuditError:  # a model may refuse a batch of one row, as statistics over the batch do
+        return False
     if alone.shape != together.shape:
         return False
     taken = []
@@ -118,7 +121,6 @@ def _told(exam: Examination, sample: Sample, after: Sample, row: int, moved: Flo
     still = torch.zeros_like(sample.real)
     still[row] = True
     output = int(moved[row].argmax())
-    relative = exam.floor / max(float(exam.base[exam.judged].abs().max()), torch.finfo(torch.float64).tiny)
     return failed(
         "batch_mates",
         f"other rows of the batch move row {row}. Usual causes: statistics or attention over the batch axis, a layer "
@@ -128,11 +130,13 @@ def _told(exam: Examination, sample: Sample, after: Sample, row: int, moved: Flo
         movement=float(moved[row, output]),
         floor=exam.floor,
         counterexample=exam.example(sample, after, (row, output), "the other rows", EVALUATION),
-        place=locate(exam.precise, sample, after, still, relative),
+        place=locate(exam.precise, sample, after, still, exam.relative_floor),
     )
 
 
-def _told_size(exam: Examination, size: int, largest: float) -> Finding:
+def _told_size(exam: Examination, sample: Sample, size: int, largest: float) -> Finding:
+    rows = sample.rows(torch.arange(size, device=sample.content.device) % sample.batch)
+    runs = [watched(exam.precise, one, Places.at(_first_row(one))) for one in (sample, rows)]
     reason = (
         f"row 0 differs when its batch has {size} rows. Usual causes: statistics or sizes that depend on the batch."
     )
@@ -144,5 +148,12 @@ def _told_size(exam: Examination, size: int, largest: float) -> Finding:
         moved="row 0",
         movement=largest,
         floor=exam.floor,
+        place=first_difference(runs[0], runs[1], exam.relative_floor),
         setting=setting,
     )
+
+
+def _first_row(sample: Sample) -> Bool[Tensor, "batch time"]:
+    marked = torch.zeros_like(sample.real)
+    marked[0] = True
+    return marked

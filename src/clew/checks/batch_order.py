@@ -9,6 +9,7 @@ import torch
 from clew.checks.batch_mates import paired
 from clew.checks.examination import Examination
 from clew.checks.finding import Finding, failed, not_applicable, passed
+from clew.checks.locating import Places, first_difference, watched
 from clew.checks.results import movement
 
 
@@ -29,6 +30,12 @@ def check_batch_order(exam: Examination) -> Finding:
         differs |= bool((movement(before, after).where(judged & judged[order], 0) > exam.floor).any())
         largest, (row, output) = exam.worst(moved)
         if largest > exam.floor:
+            rows = order.argsort()
+            places = Places.at(sample.real)
+            runs = [
+                watched(exam.precise, sample, places),
+                watched(exam.precise, sample.rows(order), places.among(sample.batch, rows)),
+            ]
             return failed(
                 "batch_order",
                 "a row's output depends on its place in the batch. Usual causes: rows sorted by length and not put "
@@ -37,6 +44,7 @@ def check_batch_order(exam: Examination) -> Finding:
                 moved=f"output {output} of the row now at {row}",
                 movement=largest,
                 floor=exam.floor,
+                place=first_difference(runs[0], runs[1], exam.relative_floor),
             )
     if not differs:
         return not_applicable("batch_order", "all rows give the same")

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from clew.checks.data_tables import Column, read_splits
+from clew.checks.data_columns import Column
+from clew.checks.data_tables import read_splits
 from clew.checks.duplicate_rows import check_duplicate_rows
 from clew.checks.finding import not_applicable
 from clew.checks.fitted_on_test import Statistics, check_fitted_on_test

@@ -1,16 +1,14 @@
-"""Splits of a data set as columns: how tables and arrays are read for the audit of data."""
+"""Splits of a data set as columns, and which column means what: what the audit of data works on."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
+from clew.checks.data_columns import Column, Table, is_number, kind_of, read_columns
 from clew.errors import AuditError, complain, did_you_mean
 
-Column = str | int
-Table = dict[Column, NDArray[Any]]
 SPLITS = ("train", "validation", "test")
 
 
@@ -43,7 +41,7 @@ class SplitTables:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Name every two splits, the earlier first."""
-        names = [name for name in SPLITS if name in self.tables]
+        names = list(self.tables)
         return [(first, second) for place, first in enumerate(names) for second in names[place + 1 :]]
 
     def column(self, split: str, name: Column) -> NDArray[Any]:
@@ -53,6 +51,12 @@ class SplitTables:
     def rows(self, split: str) -> int:
         """Count the rows of a split."""
         return len(next(iter(self.tables[split].values())))
+
+    def windows(self, split: str) -> NDArray[Any] | None:
+        """Give a split as it came, if it is an array (rows, time, features)."""
+        given = self.given[SPLITS.index(split)]
+        shape = tuple(getattr(given, "shape", ()))
+        return None if len(shape) != 3 else numpy.stack(list(self.tables[split].values()), axis=1).reshape(shape)
 
 
 def read_splits(
@@ -68,45 +72,58 @@ def read_splits(
     Raises:
         AuditError: If a split is no table, is empty, has other columns, or lacks a column that was named.
     """
-    tables = {name: _columns(one, name) for name, one in zip(SPLITS, given, strict=True) if one is not None}
+    tables = {name: read_columns(one, name) for name, one in zip(SPLITS, given, strict=True) if one is not None}
     if "train" not in tables or len(tables) < 2:
-        raise AuditError(
-            complain("audit_data", "the splits", "train and at least one other", ", ".join(tables) or "none")
-        )
-    known = list(tables["train"])
-    for name, table in tables.items():
-        if list(table) != known:
-            different = sorted(map(str, set(table) ^ set(known)))
-            raise AuditError(
-                complain("audit_data", f"columns of {name}", "those of train", f"a difference in {different}")
-            )
+        got = f"{', '.join(tables) or 'none'}"
+        raise AuditError(complain("audit_data", "the splits", "train and at least one other", got))
+    tables = {name: _fitting(table, tables["train"], name) for name, table in tables.items()}
     for what, column in (("time", time), ("group", group), ("label", label)):
-        if column is not None and column not in known:
-            remedy = did_you_mean(str(column), map(str, known))
-            raise AuditError(complain("audit_data", what, "a column", repr(column), remedy))
+        if column is not None:
+            _must_have(what, column, list(tables["train"]))
+    for what, steps, least in (("window", window, 1), ("horizon", horizon, 0)):
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < least):
+            raise AuditError(complain("audit_data", what, f"a whole number of steps, at least {least}", repr(steps)))
+    if time is not None:
+        tables = {name: table | {time: _times(table[time], name)} for name, table in tables.items()}
     return SplitTables(tables, given, time, group, label, window, horizon)
 
 
-def _columns(table: Any, name: str) -> Table:
-    columns: Table
-    if hasattr(table, "get_columns"):
-        columns = {column.name: column.to_numpy() for column in table.get_columns()}
-    elif isinstance(table, Mapping):
-        columns = {key: numpy.asarray(value) for key, value in table.items()}
-    else:
-        values = numpy.asarray(table)
-        if values.ndim < 1 or values.dtype == object:
-            rule = "a table, a mapping of arrays or an array of rows"
-            raise AuditError(complain("audit_data", name, rule, type(table).__name__))
-        flat = values.reshape(len(values), -1)
-        columns = {place: flat[:, place] for place in range(flat.shape[1])}
-    lengths = {len(column) for column in columns.values() if column.ndim}
-    if len(lengths) != 1 or 0 in lengths or any(column.ndim == 0 for column in columns.values()):
-        got = f"columns of {sorted(lengths) or 'no'} rows"
-        raise AuditError(complain("audit_data", name, "columns of one length, at least 1", got))
-    return columns
+def _fitting(table: Table, train: Table, split: str) -> Table:
+    """Give the columns of a split in train's order."""
+    if set(table) != set(train):
+        missing, extra = (sorted(map(str, a.keys() - b.keys())) for a, b in ((train, table), (table, train)))
+        parts = [f"{what} {names}" for what, names in (("without", missing), ("with", extra)) if names]
+        remedy = did_you_mean(extra[0], missing) if extra and missing else ""
+        raise AuditError(complain("audit_data", f"columns of {split}", "those of train", " and ".join(parts), remedy))
+    for name, column in table.items():
+        mine, its = (kind_of(one) for one in (column, train[name]))
+        if "nothing" not in (mine, its) and (mine != its or column.shape[1:] != train[name].shape[1:]):
+            rule = f"{its} of shape {('rows', *train[name].shape[1:])}, as in train"
+            got = f"{mine} of shape {('rows', *column.shape[1:])}"
+            raise AuditError(complain("audit_data", f"column {name!r} of {split}", rule.replace("'rows'", "rows"),
+                                      got.replace("'rows'", "rows")))  # fmt: skip
+    return {name: table[name] for name in train}
 
 
-def is_number(column: NDArray[Any]) -> bool:
-    """Say whether a column holds real or whole numbers."""
-    return column.dtype.kind in "fiu"
+def _must_have(what: str, column: Column, known: list[Column]) -> None:
+    if column in known:
+        return
+    names = list(map(str, known))
+    remedy = did_you_mean(str(column), names) if len(names) <= 30 else f"There are {len(names)} columns."
+    raise AuditError(complain("audit_data", what, "a column", repr(column), remedy))
+
+
+def _times(column: NDArray[Any], split: str) -> NDArray[Any]:
+    """Give times as numbers or dates; text must be dates as in ISO 8601."""
+    rule = "numbers, dates or dates as ISO text"
+    if kind_of(column) == "text" and column.ndim == 1:
+        try:
+            column = column.astype("M8[us]")
+        except (ValueError, TypeError) as error:
+            raise AuditError(complain("audit_data", f"time of {split}", rule, repr(column[0]))) from error
+    if column.ndim != 1 or not (is_number(column) or column.dtype.kind in "mM"):
+        raise AuditError(complain("audit_data", f"time of {split}", rule, kind_of(column)))
+    missing = numpy.flatnonzero(numpy.isnan(column) if column.dtype.kind in "fmM" else numpy.zeros(len(column)))
+    if len(missing):
+        raise AuditError(complain("audit_data", f"time of {split}", "there in every row", f"none in row {missing[0]}"))
+    return column

@@ -6,6 +6,7 @@ move: outputs, when the content is another. A perfect model moves by 0; one with
 
 from clew.checks.examination import Examination
 from clew.checks.finding import Finding, failed, not_applicable, passed
+from clew.checks.locating import Places, first_difference, watched
 from clew.checks.results import movement
 
 CALLS = 3
@@ -36,6 +37,8 @@ def _told(exam: Examination, largest: float, place: tuple[int, int]) -> Finding:
         if not exam.is_repeatable:
             reason = "evaluation differs from call to call, even with every random generator and state put back."
             return failed("determinism", reason, moved="outputs", movement=largest, floor=exam.floor)
+    exam.precise.result(exam.sample, seed=1)
+    runs = [watched(exam.precise, exam.sample, Places.at(exam.sample.real), seed=None) for _ in range(2)]
     return failed(
         "determinism",
         "evaluation draws random numbers. Usual causes: a dropout rate given to a functional layer whatever the mode; "
@@ -44,6 +47,7 @@ def _told(exam: Examination, largest: float, place: tuple[int, int]) -> Finding:
         moved=f"output {place[1]} of row {place[0]}",
         movement=largest,
         floor=exam.floor,
+        place=first_difference(runs[0], runs[1], exam.relative_floor),
     )
 
 

@@ -3,7 +3,8 @@
 Varied: which steps are real: none in one row of a batch, none before a step where padding stands on the left. Must not
 happen: NaN anywhere in the output or in a gradient, or an output of the empty row that moves with the content hidden in
 it. Outputs at padded steps may show their own step's content. A model that refuses an empty row with an error is
-right too: a remark.
+right too: a remark. Whether a value is finite is asked in the model's own number type: in another one a sentinel that
+was chosen for it may overflow.
 """
 
 import torch
@@ -13,6 +14,7 @@ from clew.checks.content import other_content, quiet_fill
 from clew.checks.examination import Examination
 from clew.checks.finding import Finding, failed, not_applicable, passed
 from clew.checks.gradient_probe import parameter_gradients
+from clew.checks.locating import first_not_a_number, locate
 from clew.checks.padding_side import padded_on
 from clew.checks.sample import Sample
 from clew.checks.settings import EVALUATION, EVALUATION_WITH_GRADIENTS, Setting, weight_keywords
@@ -68,12 +70,19 @@ def _settings(exam: Examination) -> list[Setting]:
 
 
 def _trouble(exam: Examination, label: str, sample: Sample, setting: Setting) -> Finding | None:
-    outputs = exam.precise.outputs(sample, setting)
+    outputs = exam.native.outputs(sample, setting)
     wrong = (~outputs.isfinite()).any(dim=2)
     if bool(wrong.any()):
         row, output = wrong.nonzero()[0].tolist()
         reason = f"{label} gives NaN at row {row}, output {output} ({setting.label}). {CAUSE}"
-        return failed("empty_row", reason, changed=label, moved=f"output {output} of row {row}", movement=torch.inf)
+        return failed(
+            "empty_row",
+            reason,
+            changed=label,
+            moved=f"output {output} of row {row}",
+            movement=torch.inf,
+            place=first_not_a_number(exam.native, sample, setting),
+        )
     if setting.gradients:
         name = _wrong_gradient(exam, sample, setting)
         if name:
@@ -84,7 +93,7 @@ def _trouble(exam: Examination, label: str, sample: Sample, setting: Setting) ->
 
 def _wrong_gradient(exam: Examination, sample: Sample, setting: Setting) -> str:
     try:
-        gradients = parameter_gradients(exam, sample, setting)
+        gradients = parameter_gradients(exam, sample, setting, engine=exam.native)
     except RuntimeError:
         return ""
     wrong = [name for name, value in gradients.items() if value is not None and not bool(value.isfinite().all())]
@@ -108,4 +117,5 @@ def _hidden_content(exam: Examination, sample: Sample) -> Finding | None:
         moved=f"output {place[1]} of row {place[0]}",
         movement=largest,
         floor=exam.floor,
+        place=locate(exam.precise, sample, after, empty.unsqueeze(1).expand_as(sample.real), exam.relative_floor),
     )

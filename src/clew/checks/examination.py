@@ -4,7 +4,7 @@ A check asks an `Examination` for outputs and for what moved between two samples
 `found`, so that each fault is told once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ class Options:
     is_ordered: bool = True
     is_stateful: bool = False
     is_matrix: bool = False
+    is_quick: bool = False
 
 
 @dataclass(eq=False)
@@ -73,11 +74,18 @@ class Examination:
     is_stacked: bool = False
     broken_padding: bool = False
     is_repeatable: bool = True
+    _last: tuple[Engine, Sample, Setting, Float[Tensor, "batch outputs coordinates"]] | None = None
 
     @property
     def is_single(self) -> bool:
         """Whether an output belongs to a whole row."""
         return self.precise.is_single
+
+    @property
+    def relative_floor(self) -> float:
+        """The rounding floor as a fraction of the outputs' largest value."""
+        scale = float(self.base[self.judged].abs().max()) if bool(self.judged.any()) else 1.0
+        return self.floor / max(scale, torch.finfo(torch.float64).tiny)
 
     @property
     def has_steps(self) -> bool:
@@ -133,7 +141,11 @@ class Examination:
     ) -> Float[Tensor, "batch outputs"]:
         """Say how far each output moves from one sample to another of the same size."""
         engine = engine or self.precise
-        return movement(engine.outputs(before, setting), engine.outputs(after, setting))
+        # Many changes in a row are made to the same sample: its outputs are kept, and the sample with them.
+        known = self._last
+        if known is None or known[:3] != (engine, before, setting):
+            known = self._last = (engine, before, setting, engine.outputs(before, setting))
+        return movement(known[3], engine.outputs(after, setting))
 
     def many_outputs(
         self, samples: list[Sample], setting: Setting = EVALUATION, stacks: bool = True
@@ -207,6 +219,8 @@ def examine(model: Any, sample: Sample, boundary: Any, options: Options, generat
     base = precise.outputs(sample)
     readable = (allowed & sample.real.unsqueeze(1)).any(dim=2)
     judged = readable & sample.real if not native.is_single and outputs == sample.time else readable
+    if precise is not native and _overflows_only_in(precise, native, sample):
+        precise, base = native, native.outputs(sample)
     is_broken = not bool(base[judged].isfinite().all())
     exam = Examination(sample, options, native, precise, allowed, judged, base, 0.0, generator)
     if is_broken:
@@ -216,15 +230,66 @@ def examine(model: Any, sample: Sample, boundary: Any, options: Options, generat
     return exam
 
 
+def _overflows_only_in(precise: Engine, native: Engine, sample: Sample) -> bool:
+    """Say whether outputs are finite in the model's own number type and not in float64.
+
+    So it is where a softmax is taken in float32 over scores in which float64's lowest number hides a source.
+    """
+    for probe in (sample, *_padded_otherwise(sample)):
+        try:
+            wide, own = precise.outputs(probe), native.outputs(probe)
+        except AuditError:
+            continue
+        if wide.shape == own.shape and bool((own.isfinite() & ~wide.isfinite()).any()):
+            return True
+    return False
+
+
+def _padded_otherwise(sample: Sample) -> Iterator[Sample]:
+    """Give the sample with padding on the right, with padding on the left, and with an empty row."""
+    if sample.form.padding == "none":
+        return
+    steps = torch.arange(sample.time, device=sample.content.device)
+    right = (steps < (sample.time + 1) // 2).expand(sample.batch, -1)
+    empty = sample.real.clone()
+    empty[-1] = False
+    patterns = (right, empty) if sample.form.padding == "lengths" else (right, ~right, empty)
+    for valid in patterns:
+        yield sample.filled(quiet_fill(sample).expand_as(sample.content), ~valid).with_valid(valid)
+
+
 def _without_padding(exam: Examination, model: Any, boundary: Any) -> Examination:
-    """Go on without the padding that made outputs infinite; complain if it was not the padding."""
-    row, output = (~exam.base.isfinite().all(dim=2) & exam.judged).nonzero()[0].tolist()
+    """Go on without the padding that made outputs infinite, or with padding where its absence did; else complain."""
+    is_wrong = ~exam.base.isfinite().all(dim=2) & exam.judged
+    wider = _padded_everywhere(exam, is_wrong.any(dim=1))
+    if wider is not None:
+        return examine(model, wider, boundary, exam.options, exam.generator)
+    row, output = is_wrong.nonzero()[0].tolist()
     if not exam.sample.has_padding or exam.sample.form.padding == "pad":
         where = f"NaN or infinity at row {row}, output {output}"
-        raise AuditError(complain("audit", "the outputs", "finite at real steps", where))
+        remedy = "" if exam.sample.form.padding == "none" else "A mask that means the opposite hides every real step."
+        raise AuditError(complain("audit", "the outputs", "finite at real steps", where, remedy))
     fuller = examine(model, exam.full_sample(), boundary, exam.options, exam.generator)
     fuller.broken_padding = True
     return fuller
+
+
+def _padded_everywhere(exam: Examination, broken: Bool[Tensor, " batch"]) -> Sample | None:
+    """Give the sample with padding in every row, if rows without any were the broken ones and this mends them.
+
+    A mask that means the opposite hides everything from a row without padding.
+    """
+    sample = exam.sample
+    if not exam.can_pad or exam.options.is_matrix or bool((broken & ~sample.real.all(dim=1)).any()):
+        return None
+    wider = sample.extended(2, quiet_fill(sample))
+    try:
+        outputs = exam.precise.outputs(wider)
+    except AuditError:
+        return None
+    steps = wider.real if exam.has_steps else torch.ones(outputs.shape[:2], dtype=torch.bool, device=outputs.device)
+    is_mended = outputs.shape[:2] == steps.shape and bool(outputs[steps].isfinite().all())
+    return wider if is_mended else None
 
 
 def _settle_axes(engine: Engine, first: Tensor, sample: Sample, boundary: Any) -> int:

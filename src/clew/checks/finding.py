@@ -3,10 +3,16 @@
 A `Finding` is plain data. The checks make them, `clew.checks.report` shows them, and nothing here knows a model.
 """
 
+import math
+import re
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from clew.checks.advice import advice_for
+from clew.rendering.numbers import format_number
+
 Status = Literal["passed", "failed", "not applicable"]
+_CAUSES = re.compile(r"\.? Usual causes?: ")
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,25 @@ class Counterexample:
     before_input: Any = None
     after_input: Any = None
 
+    @property
+    def source(self) -> str:
+        """Name what was changed."""
+        return f"step {self.changed}" if isinstance(self.changed, int) else self.changed
+
+    @property
+    def target(self) -> str:
+        """Name what moved."""
+        return f"row {self.row}" if self.moved is None else f"output {self.moved} of row {self.row}"
+
+    @property
+    def text(self) -> str:
+        """Say the example in one line."""
+        before, after = values_words(self.before, self.after)
+        if self.before_input is None:
+            return f"changing {self.source} moved {self.target} from {before} to {after}"
+        old, new = values_words(self.before_input, self.after_input)
+        return f"changing {self.source} from {old} to {new} moved {self.target} from {before} to {after}"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -54,11 +79,18 @@ class Place:
     @property
     def text(self) -> str:
         """Say the place in one line."""
+        return f"{self.first}, whose input had moved before: look in {self.origin}" if self.origin else self.first
+
+    @property
+    def first(self) -> str:
+        """Name the first submodule that moved, its class, and which of its calls."""
         again = f", call {self.call} of {self.calls}" if self.calls > 1 else ""
-        first = f"{self.module or 'the model itself'} ({self.kind}{again})"
-        if self.arises_in == self.module:
-            return first
-        return f"{first}, whose input had moved before: look in {self.arises_in or 'the model itself'}"
+        return f"{self.module or 'the model itself'} ({self.kind}{again})"
+
+    @property
+    def origin(self) -> str:
+        """Name the module in whose own code the difference arises; "" if that is the first that moved."""
+        return "" if self.arises_in == self.module else self.arises_in or "the model itself"
 
 
 @dataclass(frozen=True)
@@ -68,7 +100,7 @@ class Finding:
     Attributes:
         name: The check, as in `clew.checks.CHECKS`.
         status: "passed", "failed" or "not applicable".
-        reason: Why, in a sentence; what usually causes it, if it failed.
+        reason: Why, in a sentence.
         changed: What was changed.
         moved: What moved, or what stayed where it was.
         movement: Largest movement of what must not move, in units of the outputs; None if nothing was measured.
@@ -78,6 +110,8 @@ class Finding:
         place: First submodule whose visible output moved.
         setting: The mode or case in which it was found, if not plain evaluation.
         remarks: What is worth knowing and is no fault.
+        causes: What usually causes a fault like this one, where it failed.
+        remedy: What to do about it, where it failed.
     """
 
     name: str
@@ -92,6 +126,8 @@ class Finding:
     place: Place | None = None
     setting: str = ""
     remarks: tuple[str, ...] = ()
+    causes: str = ""
+    remedy: str = ""
 
     @property
     def module(self) -> str | None:
@@ -101,26 +137,61 @@ class Finding:
     @property
     def text(self) -> str:
         """Say the finding in a few lines."""
-        lines = [f"{self.name}: {self.reason}"]
+        lines = [f"{self.name}: {self.reason}", *(f"  {term}: {words}" for term, words in self.evidence)]
+        return "\n".join(lines)
+
+    @property
+    def evidence(self) -> list[tuple[str, str]]:
+        """List what there is to say about the finding, each with what it is."""
+        pairs = [("found in", self.setting)]
         if self.counterexample is not None:
-            lines.append(f"  smallest example: {_example_text(self.counterexample)}")
-        if self.movement is not None and self.floor is not None:
-            lines.append(f"  moved by {self.movement:.3g}, rounding floor {self.floor:.2g}")
+            pairs.append(("smallest example", self.counterexample.text))
+        pairs.append(("moved by", movement_words(self)))
         if self.place is not None:
-            lines.append(f"  first submodule that moved: {self.place.text}")
-        return "\n".join([*lines, *(f"  remark: {remark}" for remark in self.remarks)])
+            pairs.append(("first submodule that moved", self.place.first))
+            pairs.append(("arises before it, in the code of", self.place.origin))
+        pairs += [("usual causes", self.causes), ("remedy", self.remedy)]
+        return [(term, words) for term, words in pairs if words] + [("remark", remark) for remark in self.remarks]
 
     def to_dict(self) -> dict[str, Any]:
         """Give the record as plain values."""
         return asdict(self)
 
 
-def _example_text(example: Counterexample) -> str:
-    where = f"row {example.row}" + ("" if example.moved is None else f", output {example.moved}")
-    values = f"{example.before:.6g} became {example.after:.6g}"
-    step = f"step {example.changed}" if isinstance(example.changed, int) else example.changed
-    inputs = "" if example.before_input is None else f" from {example.before_input} to {example.after_input}"
-    return f"changing {step}{inputs} moved {where}: {values}"
+def movement_words(finding: Finding) -> str:
+    """Say how far what must not move has moved, against rounding; "" if nothing was measured."""
+    moved, floor = finding.movement, finding.floor
+    if moved is None:
+        return ""
+    if not math.isfinite(moved):
+        return "no finite amount: NaN or infinity appears"
+    words = format_number(moved)
+    if floor is not None:
+        times = f"{format_number(moved / floor, 2)} times " if floor > 0 and math.isfinite(moved / floor) else "above "
+        words += f", {times}the rounding floor of {format_number(floor, 2)}"
+    if finding.movement_as_given is not None:
+        given = format_number(finding.movement_as_given)
+        words += f"; {'the same' if given == format_number(moved) else given} in the model's own number type"
+    return words
+
+
+def values_words(first: Any, second: Any) -> tuple[str, str]:
+    """Write two values, numbers or short lists of them, with as many digits as it takes to tell them apart.
+
+    >>> values_words(0.5, 0.25), values_words(1.0, 1.00000001)
+    (('0.5', '0.25'), ('1', '1.00000001'))
+    """
+    for digits in (4, 6, 9, 17):
+        words = _written(first, digits), _written(second, digits)
+        if words[0] != words[1]:
+            break
+    return words
+
+
+def _written(value: Any, digits: int) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_written(item, digits) for item in value) + "]"
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def passed(name: str, reason: str, **details: Any) -> Finding:
@@ -129,8 +200,17 @@ def passed(name: str, reason: str, **details: Any) -> Finding:
 
 
 def failed(name: str, reason: str, **details: Any) -> Finding:
-    """Make a finding of a fault."""
-    return Finding(name, "failed", reason, **details)
+    """Make a finding of a fault, with what usually causes it and what to do.
+
+    Args:
+        name: The check.
+        reason: What was seen; causes that are known better than `clew.checks.advice` has them follow "Usual causes:".
+        **details: Other attributes of the finding.
+    """
+    advice = advice_for(name)
+    seen, *own = _CAUSES.split(reason, maxsplit=1)
+    causes = own[0].rstrip(".") if own else advice.causes
+    return Finding(name, "failed", seen, **({"causes": causes, "remedy": advice.remedy} | details))
 
 
 def not_applicable(name: str, reason: str, **details: Any) -> Finding:

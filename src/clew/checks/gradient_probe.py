@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from clew.checks.engine import Engine
 from clew.checks.examination import Examination
 from clew.checks.preserving import modules_behind
 from clew.checks.results import tensors_in
@@ -25,21 +26,22 @@ def parameters_of(model: Any) -> dict[str, nn.Parameter]:
 
 
 def parameter_gradients(
-    exam: Examination, sample: Sample, setting: Setting, every_output: bool = False
+    exam: Examination, sample: Sample, setting: Setting, every_output: bool = False, engine: Engine | None = None
 ) -> dict[str, Tensor | None]:
     """Differentiate a fixed random projection of the valid outputs.
 
     Args:
-        exam: The model, in its precise number type.
+        exam: The model.
         sample: Inputs.
         setting: Mode; must record gradients.
         every_output: Project all real-valued tensors of the result, not only the one that is judged.
+        engine: What runs the model; by default in the precise number type.
 
     Raises:
         AuditError: If the model raises.
         RuntimeError: If the outputs have no gradient.
     """
-    engine = exam.precise
+    engine = engine or exam.precise
     result = engine.result(sample, setting)
     draws = torch.Generator().manual_seed(7)
     judged = engine.pick(result)

@@ -25,7 +25,13 @@ def check_ignored_targets(exam: Examination) -> Finding:
         return not_applicable(NAME, "no loss and targets were given")
     probe = probe_loss(exam)
     offset = _real_offset(exam, probe)
-    found = _counts_although_ignored(probe, offset) or _is_ignored_although_counted(probe, offset)
+    if not bool(probe.counted.any()):
+        return not_applicable(NAME, "no target counts", remarks=_without_targets(probe))
+    found = (
+        _counts_although_ignored(probe, offset)
+        or _is_ignored_although_counted(probe, offset)
+        or _end_is_padding(exam, probe)
+    )
     if found is not None:
         return found
     if probe.targets.is_floating_point() and not bool(probe.ignored.any()):
@@ -88,6 +94,35 @@ def _is_ignored_although_counted(probe: LossProbe, offset: int) -> Finding | Non
             )
             return failed(
                 NAME, reason + "else, such as the end; a weight of 0; a target that is cut off.", moved="nothing"
+            )
+    return None
+
+
+def _end_is_padding(exam: Examination, probe: LossProbe) -> Finding | None:
+    """Look for an id of padding that real steps have too, and that is ignored as a target at each of them."""
+    content, real = exam.sample.content, exam.sample.real
+    if not exam.sample.is_ids or not probe.has_steps or content.shape != probe.targets.shape or bool(real.all()):
+        return None
+    ahead = 0 if probe.offset == 1 else 1
+    width = content.shape[1] - ahead
+    targets, following = probe.targets[:, :width], content[:, ahead:]
+    is_target = real[:, ahead:] & real[:, :width]
+    if ahead == 0:
+        is_target[:, 0] = False
+    kept = is_target & (targets != IGNORED)
+    if not bool(kept.any()) or not bool((targets == following)[kept].all()):
+        return None
+    for value in content[~real].unique().tolist():
+        places = (is_target & (following == value)).nonzero().tolist()
+        if places and not bool((kept & (following == value)).any()):
+            row, step = places[0]
+            return failed(
+                NAME,
+                f"id {value} stands in padding and is a real step too, at {[row, step + ahead]}, and is ignored as a "
+                "target wherever it is one. Usual cause: padding and the end of a row have the same id, and targets "
+                "are made by ignoring that id: the model never learns to end.",
+                changed="nothing",
+                moved=f"target {[row, step]} is -100",
             )
     return None
 

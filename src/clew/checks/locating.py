@@ -1,14 +1,16 @@
 """Where on the way through a module a difference first shows.
 
 The model is run twice, before and after a change, with temporary hooks on its submodules. Their calls are compared in
-the order in which they finished, at the places that must not move. A tensor whose axes cannot be recognized is skipped.
+the order in which they finished, at the places that must not move; where rows or steps stand elsewhere in the second
+run, they are followed. A tensor whose axes cannot be recognized is skipped.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from clew.checks.engine import Engine
@@ -70,6 +72,66 @@ def _kept(values: Any) -> list[Tensor]:
     return [tensor.detach().clone() for tensor in tensors_in(values)]
 
 
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where nothing may move, in the batch of one run.
+
+    Attributes:
+        batch: Rows of the run.
+        time: Steps of the run.
+        rows: Rows of the steps that must not move.
+        steps: Those steps.
+        whole: Rows of which nothing may move, not even what belongs to no step.
+    """
+
+    batch: int
+    time: int
+    rows: Int[Tensor, " places"]
+    steps: Int[Tensor, " places"]
+    whole: Int[Tensor, " rows"]
+
+    @classmethod
+    def at(cls, still: Bool[Tensor, "batch time"], whole: Bool[Tensor, " batch"] | None = None) -> "Places":
+        """Take the steps that are marked; whole rows are those marked from end to end, unless they are given."""
+        rows, steps = still.nonzero(as_tuple=True)
+        marked = still.all(dim=1) if whole is None else whole
+        return cls(still.shape[0], still.shape[1], rows, steps, marked.nonzero().flatten())
+
+    def among(self, batch: int, new_rows: Int[Tensor, " batch"]) -> "Places":
+        """Follow the rows into another batch, to the places that are given."""
+        return Places(batch, self.time, new_rows[self.rows], self.steps, new_rows[self.whole])
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What was seen while a model ran: the calls of its submodules, its output, and where it is to be compared."""
+
+    kind: str
+    calls: list[ModuleCall]
+    output: Tensor
+    places: Places
+
+
+def watched(engine: Engine, sample: Sample, places: Places, setting: Setting = EVALUATION, **how: Any) -> Run | None:
+    """Run a model and keep what its submodules do; None if it is no module, or raises.
+
+    Args:
+        engine: What runs the model.
+        sample: Inputs.
+        places: Where the run is to be compared with another.
+        setting: Mode of the model.
+        **how: As for `Engine.result`.
+    """
+    if not isinstance(engine.model, nn.Module):
+        return None
+    try:
+        with Watch(engine.model) as watch:
+            output = engine.chosen(sample, setting, **how)
+    except AuditError:
+        return None
+    return Run(type(engine.model).__name__, watch.calls, output.detach(), places)
+
+
 def locate(
     engine: Engine,
     before: Sample,
@@ -91,54 +153,75 @@ def locate(
     Returns:
         The place; None if the model is no module, or no submodule is seen to move while it is watched.
     """
-    if not isinstance(engine.model, nn.Module):
+    places = Places.at(still)
+    first, second = (watched(engine, sample, places, setting) for sample in (before, after))
+    return first_difference(first, second, relative_floor)
+
+
+def first_difference(first: Run | None, second: Run | None, relative_floor: float) -> Place | None:
+    """Compare two runs call by call, each at its own places."""
+    if first is None or second is None:
         return None
-    try:
-        first, old_output = _watched(engine, before, setting)
-        second, new_output = _watched(engine, after, setting)
-    except AuditError:
+    if first.output.shape == second.output.shape and torch.equal(first.output, second.output):
         return None
-    if torch.equal(old_output, new_output):
-        return None
-    for index, (old, new) in enumerate(zip(first, second, strict=False)):
+    for index, (old, new) in enumerate(zip(first.calls, second.calls, strict=False)):
         if old.name != new.name:
             return None
-        if _moved(old.outputs, new.outputs, still, relative_floor):
-            return _place(first, second, index, still, relative_floor)
-    kind = type(engine.model).__name__
-    return Place("", kind, 1, 1, "")
+        if _moved(old.outputs, new.outputs, first, second, relative_floor):
+            return _place(first, second, index, relative_floor)
+    return Place("", first.kind, 1, 1, "")
 
 
-def _watched(engine: Engine, sample: Sample, setting: Setting) -> tuple[list[ModuleCall], Tensor]:
-    with Watch(engine.model) as watch:
-        output = engine.chosen(sample, setting)
-    return watch.calls, output.detach()
+def first_not_a_number(engine: Engine, sample: Sample, setting: Setting = EVALUATION) -> Place | None:
+    """Find the first submodule that gives NaN."""
+    run = watched(engine, sample, Places.at(sample.real), setting)
+    calls = [] if run is None else run.calls
+    found = next((call for call in calls if _has_nan(call.outputs)), None)
+    return None if found is None else _named(found, calls, _origin(found, lambda call: _has_nan(call.inputs)))
 
 
-def _place(
-    first: list[ModuleCall], second: list[ModuleCall], index: int, still: Tensor, relative_floor: float
-) -> Place:
-    found = first[index]
-    twins = dict(zip(map(id, first), second, strict=False))
+def _has_nan(tensors: list[Tensor]) -> bool:
+    return any(bool(tensor.isnan().any()) for tensor in tensors)
+
+
+def _origin(found: ModuleCall, is_touched: Callable[[ModuleCall], bool]) -> str:
+    """Name the innermost module around a call whose input was still right."""
     origin: ModuleCall | None = found
-    while origin is not None and id(origin) in twins:
-        if not _moved(origin.inputs, twins[id(origin)].inputs, still, relative_floor):
-            break
+    while origin is not None and is_touched(origin):
         origin = origin.parent
-    same = [call for call in first if call.name == found.name]
+    return "" if origin is None else origin.name
+
+
+def _named(found: ModuleCall, calls: list[ModuleCall], origin: str) -> Place:
+    same = [call for call in calls if call.name == found.name]
     number = next(place for place, call in enumerate(same) if call is found) + 1
-    return Place(found.name, found.kind, number, len(same), "" if origin is None else origin.name)
+    return Place(found.name, found.kind, number, len(same), origin)
 
 
-def _moved(old: list[Tensor], new: list[Tensor], still: Tensor, relative_floor: float) -> bool:
-    return any(_has_moved(one, other, still, relative_floor) for one, other in zip(old, new, strict=False))
+def _place(first: Run, second: Run, index: int, relative_floor: float) -> Place:
+    twins = dict(zip(map(id, first.calls), second.calls, strict=False))
+
+    def is_touched(call: ModuleCall) -> bool:
+        twin = twins.get(id(call))
+        return twin is None or _moved(call.inputs, twin.inputs, first, second, relative_floor)
+
+    return _named(first.calls[index], first.calls, _origin(first.calls[index], is_touched))
 
 
-def _has_moved(old: Tensor, new: Tensor, still: Tensor, relative_floor: float) -> bool:
-    if old.shape != new.shape or not (old.is_floating_point() or old.is_complex()):
+def _moved(old: list[Tensor], new: list[Tensor], first: Run, second: Run, relative_floor: float) -> bool:
+    pairs = zip(old, new, strict=False)
+    return any(_has_moved(one, other, first.places, second.places, relative_floor) for one, other in pairs)
+
+
+def _has_moved(old: Tensor, new: Tensor, first: Places, second: Places, relative_floor: float) -> bool:
+    if old.is_nested or new.is_nested or old.ndim != new.ndim or not (old.is_floating_point() or old.is_complex()):
         return False
-    old_part, new_part = _at(old, still), _at(new, still)
-    if old_part is None or new_part is None or old_part.numel() == 0:
+    known = _layouts(new.shape, second)
+    layout = next((layout for layout in _layouts(old.shape, first) if layout in known), None)
+    if layout is None:
+        return False
+    old_part, new_part = _at(old, layout, first), _at(new, layout, second)
+    if old_part.shape != new_part.shape or old_part.numel() == 0:
         return False
     is_same = (old_part == new_part) | (old_part.isnan() & new_part.isnan())
     if bool(is_same.all()):
@@ -149,23 +232,33 @@ def _has_moved(old: Tensor, new: Tensor, still: Tensor, relative_floor: float) -
     return float(distance.max()) > relative_floor * scale
 
 
-def _at(values: Tensor, still: Tensor) -> Tensor | None:
-    """Take the places that must not move, whichever of the usual layouts the tensor has."""
-    batch, steps = still.shape
-    shape = values.shape
-    whole_rows = still.all(dim=1)
-    if len(shape) >= 2 and shape[:2] == (batch, steps):
-        return values[still]
-    if len(shape) >= 3 and shape[:2] == (steps, batch):
-        return values.transpose(0, 1)[still]
-    if len(shape) == 4 and (shape[0], shape[2]) == (batch, steps):
-        return values.transpose(1, 2)[still]
-    if len(shape) == 3 and (shape[0], shape[2]) == (batch, steps):
-        return values.transpose(1, 2)[still]
-    if len(shape) == 3 and shape[1] == steps and shape[0] % batch == 0:
-        return values.unflatten(0, (batch, -1)).transpose(1, 2)[still]
-    if len(shape) >= 1 and steps > 1 and shape[0] == batch * steps:
-        return values.unflatten(0, (batch, steps))[still]
-    if len(shape) >= 1 and shape[0] == batch and bool(whole_rows.any()):
-        return values[whole_rows]
-    return None
+def _layouts(shape: torch.Size, places: Places) -> list[str]:
+    """List the usual layouts that a tensor may have, by its shape; the most usual first."""
+    batch, steps, count = places.batch, places.time, len(shape)
+    fits = {
+        "batch time": count >= 2 and shape[:2] == (batch, steps),
+        "time batch": count >= 3 and shape[:2] == (steps, batch),
+        "batch any time": count in (3, 4) and (shape[0], shape[2]) == (batch, steps),
+        "batch*any time": count == 3 and shape[1] == steps and shape[0] % batch == 0,
+        "batch*time": count >= 1 and steps > 1 and shape[0] == batch * steps,
+        "batch": count >= 1 and shape[0] == batch and len(places.whole) > 0,
+    }
+    return [layout for layout, is_fit in fits.items() if is_fit]
+
+
+def _at(values: Tensor, layout: str, places: Places) -> Tensor:
+    """Take the places that must not move."""
+    where = (places.rows, places.steps)
+    match layout:
+        case "batch time":
+            return values[where]
+        case "time batch":
+            return values.transpose(0, 1)[where]
+        case "batch any time":
+            return values.transpose(1, 2)[where]
+        case "batch*any time":
+            return values.unflatten(0, (places.batch, -1)).transpose(1, 2)[where]
+        case "batch*time":
+            return values.unflatten(0, (places.batch, places.time))[where]
+        case _:
+            return values[places.whole]

@@ -7,7 +7,7 @@ tied to a target if the gradient of the loss with respect to that output changes
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from clew.checks.examination import Examination
@@ -68,9 +68,16 @@ class LossProbe:
         """Give the loss as a number."""
         return float(self.loss(outputs, targets).detach())
 
-    def pull(self, targets: Tensor) -> Tensor:
-        """Give how the loss pulls at each output: its gradient, (batch, steps, coordinates) or (batch, coordinates)."""
-        outputs = self.outputs.clone().requires_grad_()
+    def pull(self, targets: Tensor, rows: Int[Tensor, " part"] | None = None) -> Tensor:
+        """Give how the loss pulls at each output: its gradient, (batch, steps, coordinates) or (batch, coordinates).
+
+        Args:
+            targets: One for each row, or for each row and step.
+            rows: Rows of outputs and targets that make a batch of their own; by default all.
+        """
+        outputs = self.outputs if rows is None else self.outputs[rows]
+        targets = targets if rows is None else targets[rows]
+        outputs = outputs.clone().requires_grad_()
         with torch.enable_grad():
             value = self.loss(outputs, targets)
             if not value.requires_grad:
@@ -127,6 +134,8 @@ def _probe(exam: Examination, outputs: Tensor, targets: Tensor) -> LossProbe:
         counted = counted.clone()
         counted[:, 0] = False
         counted[:, 1:] &= exam.sample.real[:, :-1]
+    if has_steps and offset == 0:
+        counted = counted & ~_padding_as_target(exam, targets)
     probe = LossProbe(exam, outputs, targets, counted, ignored, offset)
     probe.value(outputs, targets)
     return probe
@@ -140,6 +149,15 @@ def _ignored(exam: Examination, targets: Tensor, has_steps: bool) -> Tensor:
         marked = flags.flatten(len(shape)).all(dim=-1) if flags.ndim > len(shape) else flags
     if has_steps and exam.sample.valid is not None and exam.sample.real.shape == shape:
         marked = marked | ~exam.sample.real
+    return marked
+
+
+def _padding_as_target(exam: Examination, targets: Tensor) -> Tensor:
+    """Mark shifted targets of last real steps that hold what stands in padding: whether they count is open."""
+    content, real = exam.sample.content, exam.sample.real
+    marked = torch.zeros(targets.shape[:2], dtype=torch.bool, device=targets.device)
+    if content.shape == targets.shape and exam.sample.is_ids:
+        marked[:, :-1] = real[:, :-1] & ~real[:, 1:] & (targets[:, :-1] == content[:, 1:])
     return marked
 
 

@@ -1,9 +1,12 @@
 """`loss_weight`: the loss of a batch is the target-weighted mean of the losses of its parts.
 
 Varied: a batch is cut into its rows and into two parts; some targets are ignored so that rows count unequally. Must
-hold: loss(batch) * targets(batch) = the sum of loss(part) * targets(part). A mean over targets fulfils it; a sum, a
+hold: loss(batch) * targets(batch) = the sum of loss(part) * targets(part), and the same for the gradient at the outputs
+of each part, so that accumulated gradients are those of one batch. A mean over targets fulfils it; a sum, a
 mean of row means, and a division by padded counts do not.
 """
+
+import math
 
 import torch
 from torch import Tensor
@@ -41,7 +44,8 @@ def check_loss_weight(exam: Examination) -> Finding:
                 return found
     if not tried:
         return not_applicable(NAME, "fewer than two rows have a target that counts")
-    return passed(NAME, "a batch weighs its parts by their targets", changed="how the batch is cut")
+    reason = "a batch weighs its parts by their targets, in the loss and in its gradient"
+    return passed(NAME, reason, changed="how the batch is cut")
 
 
 def _variants(probe: LossProbe) -> list[tuple[Tensor, Tensor]]:
@@ -67,7 +71,7 @@ def _pulled(probe: LossProbe, targets: Tensor) -> Tensor:
 
 def _cuts(rows: int) -> list[list[Tensor]]:
     every = torch.arange(rows)
-    return [[every[:1], every[1:]], [every[row : row + 1] for row in range(rows)]]
+    return [[every[row : row + 1] for row in range(rows)], [every[:1], every[1:]]]
 
 
 def _difference(probe: LossProbe, targets: Tensor, counts: Tensor, parts: list[Tensor]) -> Finding | None:
@@ -77,15 +81,51 @@ def _difference(probe: LossProbe, targets: Tensor, counts: Tensor, parts: list[T
     weights = [float(counts[part].sum()) for part in parts]
     expected = sum(loss * weight for loss, weight in zip(losses, weights, strict=True)) / sum(weights)
     limit = RELATIVE * torch.finfo(probe.outputs.dtype).eps * max(map(abs, [whole, *losses]))
-    if abs(whole - expected) <= limit:
+    if math.isnan(whole) or any(map(math.isnan, losses)):
         return None
+    if abs(whole - expected) <= limit:
+        return _difference_of_gradients(probe, targets, weights, parts)
     sizes = ", ".join(f"{int(weight)}" for weight in weights)
     return failed(
         NAME,
-        f"a batch has loss {whole:.6g}; its parts with {sizes} targets give {expected:.6g}. Usual causes: a sum, a "
-        "mean of row means, a division by padded positions, a mean of micro-batch means in accumulation.",
+        f"a batch has loss {whole:.6g}; its parts with {sizes} targets give {expected:.6g}{_reading(whole, losses)}. "
+        "Usual causes: a sum, a mean of row means, a division by padded positions, a mean of micro-batch means in "
+        "accumulation.",
         changed="how the batch is cut",
         moved="the loss",
         movement=abs(whole - expected),
+        floor=limit,
+    )
+
+
+def _reading(whole: float, losses: list[float]) -> str:
+    """Say what the loss of the batch is instead, if it is one of the usual things."""
+
+    def is_near(value: float) -> bool:
+        return math.isclose(whole, value, rel_tol=1e-6)
+
+    if is_near(sum(losses)):
+        return "; it is their sum"
+    return "; it is their mean, whatever their targets" if is_near(sum(losses) / len(losses)) else ""
+
+
+def _difference_of_gradients(
+    probe: LossProbe, targets: Tensor, weights: list[float], parts: list[Tensor]
+) -> Finding | None:
+    """Compare how a batch pulls at the outputs of each part with how the part alone does, weighted by its targets."""
+    whole = probe.pull(targets, torch.cat(parts)).split([len(part) for part in parts])
+    alone = [probe.pull(targets, part) * weight / sum(weights) for part, weight in zip(parts, weights, strict=True)]
+    scale = max(float(pull.abs().max()) for pull in whole)
+    limit = RELATIVE * torch.finfo(probe.outputs.dtype).eps * scale
+    moved = max(float((new - old).abs().max()) for new, old in zip(whole, alone, strict=True))
+    if math.isnan(moved) or moved <= limit:
+        return None
+    return failed(
+        NAME,
+        "the loss of a batch is the weighted mean of its parts, its gradient is not: accumulated gradients differ from "
+        "those of one batch. Usual causes: a denominator that is detached or counted elsewhere, a weight per batch.",
+        changed="how the batch is cut",
+        moved="the gradient with respect to the outputs",
+        movement=moved,
         floor=limit,
     )

@@ -5,13 +5,16 @@ output. Layers with running statistics stay in evaluation. Where training draws 
 statistics between rows by design, that part does not apply; a leak in one mode only is told under `future`.
 """
 
-from clew.checks.batch_mates import shares_rows_in_training
 from clew.checks.examination import Examination
 from clew.checks.finding import Finding, failed, not_applicable, passed
+from clew.checks.locating import Places, first_difference, watched
+from clew.checks.other_modes import excuse
 from clew.checks.results import movement
 from clew.checks.sample import Sample
-from clew.checks.settings import EVALUATION_WITH_GRADIENTS, TRAINING_HELD, Setting, weight_keywords
+from clew.checks.settings import EVALUATION, EVALUATION_WITH_GRADIENTS, TRAINING_HELD, Setting, weight_keywords
 from clew.errors import AuditError
+
+PADDING = ("padding_content", "mask_polarity", "padding_amount", "padding_side")
 
 
 def check_modes(exam: Examination) -> Finding:
@@ -41,22 +44,20 @@ def check_modes(exam: Examination) -> Finding:
 
 def _excuse(exam: Examination, setting: Setting) -> str:
     """Say why a mode cannot be compared, or nothing."""
+    if exam.has_failed("mask_polarity"):
+        return "told under mask_polarity"
     for name in ("future", "boundary", "state_carry"):
         if exam.has_failed(name) and exam.found[name].setting:
             return f"told under {name}"
-    if not setting.training:
-        return ""
-    first, second = (exam.precise.outputs(exam.sample, setting, seed=seed) for seed in (1, 2))
-    if first.shape != exam.base.shape:
-        return "the output has another shape"
-    if bool((movement(first, second).where(exam.judged, 0) > exam.floor).any()):
-        return "two seeds differ, although dropout is 0"
-    return "rows share statistics in training" if shares_rows_in_training(exam, setting) else ""
+    return excuse(exam, setting)
 
 
 def _difference(exam: Examination, setting: Setting) -> tuple[Sample, float, tuple[int, int]] | None:
     padded = exam.padded_sample()
-    for sample in (exam.sample, *([padded] if padded is not None and padded is not exam.sample else [])):
+    samples = [exam.sample, *([padded] if padded is not None and padded is not exam.sample else [])]
+    if any(exam.has_failed(name) for name in PADDING):  # told there, in whichever mode it happens
+        samples = [exam.full_sample()]
+    for sample in samples:
         before, after = exam.precise.outputs(sample), exam.precise.outputs(sample, setting)
         largest, place = exam.worst(movement(before, after).where(exam.judged_in(sample), 0))
         if largest > exam.floor:
@@ -66,6 +67,7 @@ def _difference(exam: Examination, setting: Setting) -> tuple[Sample, float, tup
 
 def _told(exam: Examination, setting: Setting, sample: Sample, largest: float, place: tuple[int, int]) -> Finding:
     padding = ", in a batch with padding" if sample.has_padding else ""
+    runs = [watched(exam.precise, sample, Places.at(sample.real), one) for one in (EVALUATION, setting)]
     return failed(
         "modes",
         f"{setting.label} differs from evaluation without gradients{padding}. Usual causes: a mask that one path "
@@ -74,5 +76,6 @@ def _told(exam: Examination, setting: Setting, sample: Sample, largest: float, p
         moved=f"output {place[1]} of row {place[0]}",
         movement=largest,
         floor=exam.floor,
+        place=first_difference(runs[0], runs[1], exam.relative_floor),
         setting=setting.label,
     )

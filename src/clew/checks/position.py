@@ -14,6 +14,7 @@ from clew.checks.finding import Finding, failed, not_applicable, passed
 from clew.checks.influence import SHORT, Influence
 from clew.checks.results import movement
 from clew.checks.sample import Sample
+from clew.checks.trials import run_trials
 
 DRAWS = 3
 PAIRS = 8
@@ -58,9 +59,10 @@ def _unread(exam: Examination, influence: Influence) -> Finding | None:
     silent = permitted & (influence.by_row <= exam.floor)
     # A source that one row reads is read: content may leave a path unused in another row.
     silent = silent.any(dim=0) & ~(permitted & (influence.by_row > exam.floor)).any(dim=0)
-    if not bool(silent.any()):
+    pair = _surely_silent(exam, silent)
+    if pair is None:
         return None
-    output, source = silent.nonzero()[0].tolist()
+    output, source = pair
     return failed(
         "position",
         f"the boundary permits output {output} to read step {source}, and nothing there ever moves it "
@@ -70,6 +72,21 @@ def _unread(exam: Examination, influence: Influence) -> Finding | None:
         movement=0.0,
         floor=exam.floor,
     )
+
+
+def _surely_silent(exam: Examination, silent: Bool[Tensor, "outputs time"]) -> tuple[int, int] | None:
+    """Vary the sources in question again, in every row and with more content: what moves nothing then is never read."""
+    sources = silent.any(dim=0).nonzero().flatten().tolist()
+    for start in range(0, len(sources), PAIRS):
+        groups = [(source,) for source in sources[start : start + PAIRS]]
+        again = [run_trials(exam, one, groups) for one in (exam.sample, exam.drawn(exam.sample))]
+        for trials in zip(*again, strict=True):
+            (source,) = trials[0].group
+            moved = torch.stack([(trial.moved > exam.floor).any(dim=0) for trial in trials]).any(dim=0)
+            still = silent[:, source] & ~moved
+            if bool(still.any()):
+                return int(still.nonzero()[0]), source
+    return None
 
 
 def _pairs(exam: Examination) -> list[tuple[int, int]]:

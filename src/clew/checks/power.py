@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from clew.checks.examination import Examination
-from clew.checks.influence import run_trials
 from clew.checks.report import Power
 from clew.checks.sample import Sample
+from clew.checks.trials import run_trials
 
 INJECTED = 1e-4
 
@@ -33,7 +33,8 @@ def measure_power(exam: Examination) -> Power:
     seen = (trial.moved > exam.floor) & trial.forbidden(exam.allowed) & exam.judged
     was_seen = bool(seen[:, output].any())
     size = "was seen" if was_seen else "was NOT seen: this model's rounding hides leaks of that size"
-    return Power(INJECTED, was_seen, f"a leak of {INJECTED:g} from step {source} to output {output} {size}")
+    injected = f"a leak of {INJECTED:g} of the outputs' size, injected from step {source} to output {output},"
+    return Power(INJECTED, was_seen, f"{injected} {size}")
 
 
 def _forbidden_pair(exam: Examination) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from clew.checks.sample import MASK, Form, PaddingForm, Sample
-from clew.errors import AuditError, complain, did_you_mean
+from clew.errors import AuditError, ShapeError, complain, did_you_mean
 from clew.shapes import describe, resolve_valid
 from clew.visibility import causal, from_attention_mask, full
 
@@ -42,11 +42,14 @@ def read_sample(
         real, padding = from_attention_mask(others[MASK].long()), "mask"
     elif padding == "none" and pad is not None and not content.is_floating_point():
         real, padding = content != pad, "pad"
-    form = Form(key, padding, pad, _legal_ids(content, real, vocab, pad), lengths)
-    sample = Sample(content, real, others, form)
-    filled = sample.real.any(dim=1)
-    if not bool(filled.any()):
+    if real is not None and real.shape != (batch, time):
+        got = tuple(real.shape)
+        raise ShapeError(complain("audit", MASK, f"of shape (batch={batch}, time={time})", got))
+    if real is not None and not bool(real.any()):
         raise AuditError(complain("audit", "a row of the inputs", "one with real steps", "padding alone in all rows"))
+    form = Form(key, padding, pad, _legal_ids(content, real, vocab, pad), lengths)
+    sample = Sample(content.detach(), real, others, form)
+    filled = sample.real.any(dim=1)
     sample = sample if bool(filled.all()) else sample.rows(filled.nonzero().flatten())
     return _with_finite_content(sample), filled
 
@@ -153,4 +156,6 @@ def read_boundary(
     if boundary.shape not in ((outputs, time), (batch, outputs, time)):
         rule = f"of shape (outputs={outputs}, time={time}) or (batch={batch}, outputs={outputs}, time={time})"
         raise AuditError(complain("audit", "boundary", rule, tuple(boundary.shape)))
+    if not bool(boundary.any()):
+        raise AuditError(complain("audit", "boundary", "True somewhere", "False everywhere", "True means may read."))
     return boundary.expand(batch, outputs, time).to(sample.content.device)

@@ -27,7 +27,7 @@ def choose_output(result: Any, chosen: Chooser = None) -> Tensor:
         AuditError: If there is no such tensor.
     """
     if callable(chosen):
-        picked = chosen(result)
+        picked = _picked(chosen, result)
     elif chosen is not None:
         picked = _named(result, chosen)
     else:
@@ -36,21 +36,34 @@ def choose_output(result: Any, chosen: Chooser = None) -> Tensor:
         remedy = "Name the tensor to judge with outputs=, or give it with call=."
         raise AuditError(complain("audit", "the model's result", "or hold a tensor", type(picked).__name__, remedy))
     if picked.ndim == 0:
-        raise AuditError(complain("audit", "the output", "of shape (batch, ...)", "a tensor without axes"))
+        remedy = "Name the tensor to judge with outputs=."
+        raise AuditError(complain("audit", "the output", "of shape (batch, ...)", "a tensor without axes", remedy))
+    if picked.numel() == 0 and len(picked):
+        raise AuditError(complain("audit", "the output", "of at least one value a row", tuple(picked.shape)))
     return picked
+
+
+def _picked(chosen: Callable[[Any], Any], result: Any) -> Any:
+    try:
+        return chosen(result)
+    except Exception as error:
+        what = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no text'}"
+        raise AuditError(complain("audit", "outputs", "a function of the model's result", what)) from error
 
 
 def _named(result: Any, name: str) -> Any:
     if isinstance(result, Mapping) and name in result:
         return result[name]
-    if hasattr(result, name):
+    if not isinstance(result, Tensor) and hasattr(result, name):
         return getattr(result, name)
     if isinstance(result, Mapping):
         known = [str(key) for key in result]
     else:
-        known = [key for key in dir(result) if isinstance(getattr(result, key, None), Tensor) and key[0] != "_"]
+        held = {} if isinstance(result, Tensor) else getattr(result, "__dict__", {})
+        known = [key for key, value in held.items() if isinstance(value, Tensor)] + [*getattr(result, "_fields", ())]
     got = f"'{name}'"
-    raise AuditError(complain("audit", "outputs", "a name in the model's result", got, did_you_mean(name, known)))
+    remedy = did_you_mean(name, known) if known else f"It is a {type(result).__name__} without names."
+    raise AuditError(complain("audit", "outputs", "a name in the model's result", got, remedy))
 
 
 def _usual(result: Any) -> Any:

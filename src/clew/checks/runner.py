@@ -4,18 +4,22 @@ Each fault is told once, under the most telling name: checks run in an order in 
 ones found. The model is run on a copy where it can be copied, and everything is put back in any case.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
+from clew.checks.arguments import require_fit
 from clew.checks.batch_mates import check_batch_mates
 from clew.checks.batch_order import check_batch_order
 from clew.checks.cache import check_cache
 from clew.checks.determinism import check_determinism
 from clew.checks.empty_row import check_empty_row
+from clew.checks.engine import RefusedError
 from clew.checks.examination import Examination, Options, examine
 from clew.checks.finding import Finding, not_applicable
 from clew.checks.gradients import check_gradients
@@ -48,12 +52,12 @@ EARLY: dict[str, Check] = {
     "batch_order": check_batch_order,
 }
 LATE: dict[str, Check] = {
-    "modes": check_modes,
     "padding_content": check_padding_content,
     "mask_polarity": check_mask_polarity,
     "empty_row": check_empty_row,
     "padding_amount": check_padding_amount,
     "padding_side": check_padding_side,
+    "modes": check_modes,
     "gradients": check_gradients,
     "target_shift": check_target_shift,
     "ignored_targets": check_ignored_targets,
@@ -61,6 +65,19 @@ LATE: dict[str, Check] = {
     "cache": check_cache,
 }
 CHECKS = (*EARLY, *CHECKS_OF_INFLUENCE, *LATE)
+QUICK = (
+    "determinism",
+    "state_carry",
+    "batch_mates",
+    "future",
+    "boundary",
+    "padding_content",
+    "mask_polarity",
+    "target_shift",
+    "ignored_targets",
+    "loss_weight",
+)
+"""What `quick_audit` tries; the other checks are not applicable there."""
 
 
 def audit(
@@ -111,32 +128,81 @@ def audit(
     >>> audit(model, torch.randn(2, 5, 3), boundary="causal").failures
     []
     """
-    started = perf_counter()
-    if not callable(model):
-        raise AuditError(complain("audit", "model", "a torch module or another callable", type(model).__name__))
-    generator = generator if generator is not None else torch.Generator().manual_seed(0)
-    sample, kept = read_sample(inputs, lengths, valid, vocab, pad)
     options = Options(call, outputs, loss, targets, step, ordered, stateful)
-    if targets is not None and len(targets) == len(kept):
-        options.targets = targets[kept]
+    return _audited(model, (inputs, lengths, valid, vocab, pad), boundary, options, generator)
+
+
+def quick_audit(
+    model: Any,
+    inputs: Any,
+    boundary: str | Tensor = "causal",
+    lengths: Any = None,
+    valid: Tensor | None = None,
+    call: Callable[[Any, Any, Any], Any] | None = None,
+    outputs: str | Callable[[Any], Tensor] | None = None,
+    vocab: int | None = None,
+    pad: int | None = None,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+    targets: Tensor | None = None,
+    step: Callable[[Any, Any, Any], tuple[Any, Any]] | None = None,
+    ordered: bool = True,
+    stateful: bool = False,
+    generator: torch.Generator | None = None,
+) -> AuditReport:
+    """Try the checks of `QUICK` with few passes each, before a training.
+
+    Arguments, result and errors are those of `audit`. Checks that are left out are not applicable.
+    """
+    options = Options(call, outputs, loss, targets, step, ordered, stateful, is_quick=True)
+    return _audited(model, (inputs, lengths, valid, vocab, pad), boundary, options, generator)
+
+
+def _audited(
+    model: Any,
+    given: tuple[Any, Any, Tensor | None, int | None, int | None],
+    boundary: str | Tensor,
+    options: Options,
+    generator: torch.Generator | None,
+) -> AuditReport:
+    started = perf_counter()
+    inputs, lengths, _, vocab, pad = given
+    require_fit(model, inputs, lengths, vocab, pad, options, generator)
+    generator = generator if generator is not None else torch.Generator().manual_seed(0)
+    sample, kept = read_sample(*given)
+    if options.targets is not None and len(options.targets) == len(kept):
+        options.targets = options.targets[kept]
     if isinstance(boundary, Tensor) and boundary.ndim == 3 and len(boundary) == len(kept):
         boundary = boundary[kept]
     with preserved(model):
         exam = examine(model, sample, boundary, options, generator)
-        if loss is not None and targets is not None:
+        if options.loss is not None and options.targets is not None:
             probe_loss(exam)  # a loss that does not fit is an error of the call, not a finding
+        _require_made_up_content(exam)
         _run(exam, EARLY)
         influence = measure_influence(exam)
-        for name, check in CHECKS_OF_INFLUENCE.items():
-            exam.found[name] = _guarded(name, lambda exam, check=check: check(exam, influence), exam)
+        _run(exam, {name: partial(check, influence=influence) for name, check in CHECKS_OF_INFLUENCE.items()})
         _run(exam, LATE)
         _tell_once(exam)
         return _report(exam, influence, perf_counter() - started)
 
 
-def _run(exam: Examination, checks: dict[str, Check]) -> None:
+def _require_made_up_content(exam: Examination) -> None:
+    """Complain where the model refuses other legal content: nothing could be varied."""
+    try:
+        exam.precise.outputs(exam.drawn(exam.sample))
+    except RefusedError as error:
+        vocab = exam.sample.form.vocab
+        rule = f"callable on other ids of the {len(vocab)} legal ones" if vocab else "callable on other real values"
+        remedy = "Say with vocab= how many ids the model knows." if vocab else "Say how with call=."
+        raise AuditError(complain("audit", "the model", rule, error.what, remedy)) from error
+
+
+def _run(exam: Examination, checks: Mapping[str, Check]) -> None:
     for name, check in checks.items():
-        exam.found[name] = _guarded(name, check, exam)
+        if exam.options.is_quick and name not in QUICK:
+            exam.found[name] = not_applicable(name, "not part of the quick audit")
+        else:
+            exam.found[name] = _guarded(name, check, exam)
 
 
 def _tell_once(exam: Examination) -> None:
@@ -164,10 +230,22 @@ def _report(exam: Examination, influence: Influence, elapsed_seconds: float) -> 
     return AuditReport(
         tuple(exam.found[name] for name in CHECKS),
         measure_power(exam),
-        influence.map.cpu().numpy(),
+        influence.map.where(_varied(exam).any(dim=0), torch.nan).cpu().numpy(),
         influence.step,
-        exam.allowed[0].cpu().numpy(),
+        _allowed(exam, influence).cpu().numpy(),
         exam.floor,
         precision,
         elapsed_seconds,
     )
+
+
+def _varied(exam: Examination) -> Bool[Tensor, "batch outputs time"]:
+    return exam.judged.unsqueeze(2) & exam.sample.real.unsqueeze(1)
+
+
+def _allowed(exam: Examination, influence: Influence) -> Bool[Tensor, "outputs time"]:
+    """Give one boundary for the map of all rows: what a row permits, unless it moved where another row forbids it."""
+    if not exam.options.is_matrix:
+        return exam.allowed[0]
+    wrong = _varied(exam) & ~exam.allowed & (influence.by_row > exam.floor)
+    return exam.allowed.any(dim=0) & ~wrong.any(dim=0)

@@ -89,7 +89,7 @@ class Sample:
             content = content.to(dtype)
         if self.form.key is None:
             return content, self._told_padding()
-        others = {name: _copied(value) for name, value in self.others.items()}
+        others = {name: _copied(value, dtype) for name, value in self.others.items()}
         if self.form.padding == "mask" and self.valid is not None:
             others[MASK] = self.valid.to(self.others[MASK].dtype)
         return others | {self.form.key: content}, self._told_padding()
@@ -162,8 +162,10 @@ class Sample:
         return self._has_rows(value) and value.ndim > 1 and value.shape[1] == self.time
 
 
-def _copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value
+def _copied(value: Any, dtype: torch.dtype | None) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    return value.clone() if dtype is None or not value.is_floating_point() else value.to(dtype, copy=True)
 
 
 def _beside(flags: Bool[Tensor, "batch time"], content: Tensor) -> Tensor:

@@ -20,23 +20,34 @@ def check_split_overlap(data: SplitTables) -> Finding:
     if data.time is None and data.group is None:
         return not_applicable(NAME, "neither a time nor a group was named")
     for earlier, later in data.pairs():
-        found = _shared_group(data, earlier, later) if data.group is not None else _look_ahead(data, earlier, later)
+        found = _look_ahead(data, earlier, later) if data.group is None else _shared_group(data, earlier, later)
         if found:
             return failed(NAME, f"{found}. Usual cause: rows that belong together, split at random.", changed="nothing")
     return passed(NAME, "splits are apart", changed="nothing")
 
 
 def _shared_group(data: SplitTables, earlier: str, later: str) -> str:
-    assert data.group is not None
-    groups = data.column(earlier, data.group), data.column(later, data.group)
-    shared = numpy.intersect1d(*groups)
+    shared = shared_groups(data, earlier, later)
     for group in shared:
         if data.time is None:
-            return f"group {group!s} stands in {earlier} and in {later} ({len(shared)} such groups)"
-        times = [data.column(name, data.time)[of == group] for name, of in zip((earlier, later), groups, strict=True)]
+            return f"group {group!r} stands in {earlier} and in {later} ({len(shared)} such groups)"
+        times = [data.column(split, data.time)[rows_of(data, split, group)] for split in (earlier, later)]
         if not is_before(*times):
-            return f"group {group!s} has rows in {earlier} that are not before its rows in {later}"
+            return f"group {group!r} has rows in {earlier} that are not before its rows in {later}"
     return ""
+
+
+def shared_groups(data: SplitTables, first: str, second: str) -> list[Any]:
+    """Name the groups of two splits that are the same, in the order of the second; a missing name is no group."""
+    assert data.group is not None
+    known = set(data.column(first, data.group).tolist())
+    return [g for g in dict.fromkeys(data.column(second, data.group).tolist()) if g in known and g is not None]
+
+
+def rows_of(data: SplitTables, split: str, group: Any) -> NDArray[numpy.bool_]:
+    """Say which rows of a split belong to a group."""
+    assert data.group is not None
+    return numpy.asarray(data.column(split, data.group) == group, dtype=bool)
 
 
 def _look_ahead(data: SplitTables, earlier: str, later: str) -> str:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from clew.checks.examination import Examination
 from clew.checks.finding import Finding, failed, not_applicable, passed
+from clew.checks.locating import Places, Run, first_difference, watched
 from clew.checks.results import movement
 from clew.checks.sample import Sample
 from clew.checks.settings import EVALUATION, TRAINING_HELD, Setting
@@ -25,13 +26,23 @@ def check_state_carry(exam: Examination) -> Finding:
             moved = _after_history(exam, other, setting)
         except AuditError as error:
             if setting is EVALUATION:
-                raise
+                return _refused(error)
             remark = f"not tried in training ({getattr(error, 'what', error)})"
             return _clean(exam, other, (remark,))
         largest, place = exam.worst(moved)
         if largest > exam.floor:
-            return _told(exam, largest, place, setting)
+            return _told(exam, other, largest, place, setting)
     return _clean(exam, other, ())
+
+
+def _refused(error: AuditError) -> Finding:
+    return failed(
+        "state_carry",
+        f"the model raises on a second call, although it takes the same inputs first: {getattr(error, 'what', error)}.",
+        changed="the inputs of the call before",
+        moved="the second call raises",
+        setting=EVALUATION.label,
+    )
 
 
 def _after_history(exam: Examination, other: Sample, setting: Setting) -> Tensor:
@@ -51,7 +62,16 @@ def _last_of(exam: Examination, before: Sample | None, setting: Setting) -> Tens
     return exam.precise.outputs(exam.sample, setting, restores=False)
 
 
-def _told(exam: Examination, largest: float, place: tuple[int, int], setting: Setting) -> Finding:
+def _watched_last(exam: Examination, before: Sample | None, setting: Setting) -> Run | None:
+    places = Places.at(exam.sample.real)
+    if before is None:
+        return watched(exam.precise, exam.sample, places, setting)
+    exam.precise.outputs(before, setting)
+    return watched(exam.precise, exam.sample, places, setting, restores=False)
+
+
+def _told(exam: Examination, other: Sample, largest: float, place: tuple[int, int], setting: Setting) -> Finding:
+    runs = [_watched_last(exam, one, setting) for one in (exam.sample if setting.training else None, other)]
     if setting is EVALUATION:
         first = exam.precise.outputs(exam.sample)
         exam.is_repeatable = bool((movement(first, exam.precise.outputs(exam.sample)) <= exam.floor).all())
@@ -63,6 +83,7 @@ def _told(exam: Examination, largest: float, place: tuple[int, int], setting: Se
         moved=f"output {place[1]} of row {place[0]}, for the same inputs",
         movement=largest,
         floor=exam.floor,
+        place=first_difference(runs[0], runs[1], exam.relative_floor),
         setting=setting.label,
     )
 

@@ -15,6 +15,7 @@ from clew.cli.faults import explain
 from clew.cli.output import OutputClosedError, abandon_output, accept_any_character, flush_output
 
 COMMANDS = {
+    "audit": ("clew.cli.audit:audit", "What a model reads that it must not, or what splits of data share."),
     "recall": ("clew.cli.recall:recall", "The memory experiment: recurrent and attention models recall a cue."),
     "trace": ("clew.cli.trace:trace", "A text through a model: every quantity, forward and backward."),
     "walkthrough": ("clew.cli.walkthrough:walkthrough", "Every table, figure and exercise of the worked example."),

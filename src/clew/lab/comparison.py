@@ -12,6 +12,7 @@ from typing import Any
 
 from clew.errors import RunError, complain
 from clew.files import cannot_write, dump_json, write_atomically
+from clew.lab.before_training import Audits, audit_before_training
 from clew.lab.plan import plan_runs
 from clew.lab.pool import Work, carry_out
 from clew.lab.progress import Progress, SilentProgress
@@ -35,8 +36,9 @@ class Comparison:
         cells: One a recipe: mean, sample standard deviation, seeds solved, verdict in words.
         contrasts: One a pair of recipes.
         references: Predictors with known or simple answers on the same test sequences, chance and oracle among them.
-        warnings: Failed runs and suspected leaks.
+        warnings: Failed runs, suspected leaks and failed audits.
         timings: Seconds a run, and when each test was scored.
+        audits: What the audit before training said of the data and of each recipe.
     """
 
     rows: list[dict[str, Any]]
@@ -45,6 +47,7 @@ class Comparison:
     references: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     timings: dict[str, Any] = field(default_factory=dict)
+    audits: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> str:
         """Give strict JSON; NaN and the infinities are strings."""
@@ -61,6 +64,7 @@ def compare(
     workers: int | None = None,
     order_seed: int = 0,
     progress: Progress | None = None,
+    audit: str = "refuse",
 ) -> Comparison:
     """Train every recipe with every seed, select on validation, score the sealed test once, and say what follows.
 
@@ -76,25 +80,34 @@ def compare(
             part of the package.
         order_seed: Draws the order of the batches, the same for every run.
         progress: Told of what happens.
+        audit: What a fault does that the quick audit finds before the first step, in a recipe's model or between the
+            splits: "refuse" to train, "warn" and count its runs as leaking, or "skip" the audit.
 
     Raises:
+        AuditError: If `audit` is "refuse" and a fault was found; nothing is written.
         ConfigError: If recipes or seeds are missing or stand twice, or a key is unknown.
         RunError: If `out` holds something else, is in use or cannot be written.
     """
     known = [recipe if isinstance(recipe, Recipe) else Recipe.from_mapping(recipe) for recipe in recipes]
     plans = plan_runs(known, task, splits, seeds, order_seed)
+    audits = audit_before_training(known, task, splits, seeds[0], audit)
+    progress = progress or SilentProgress()
+    if audits.all:
+        progress.note(audits.words())
     work = [Work(plan, splits) for plan in plans]
     folder = open_comparison_folder(Path(out))
     with lock_folder(folder, wait_seconds=0.5):
-        failures = carry_out(work, folder / "runs", workers, progress or SilentProgress())
+        failures = carry_out(work, folder / "runs", workers, progress)
     results = collect(plans, folder / "runs", failures)
-    comparison = summarize(results, task, splits, find_run_leaks(results))
+    comparison = summarize(results, task, splits, find_run_leaks(results) | audits.leaks(results), audits)
     write_atomically(folder / "results.json", comparison.to_json() + "\n")
     return comparison
 
 
-def summarize(results: Sequence[RunResult], task: Task, splits: Splits, leaks: dict[str, str]) -> Comparison:
-    """Say what the runs of one task on one set of splits show; `leaks` comes from `find_run_leaks`."""
+def summarize(
+    results: Sequence[RunResult], task: Task, splits: Splits, leaks: dict[str, str], audits: Audits
+) -> Comparison:
+    """Say what the runs of one task on one set of splits show; `leaks` comes from `find_run_leaks` and the audits."""
     references = []
     if finished := [result for result in results if result.test is not None]:
         test = splits.test.open_after(finished[0].folder.best)
@@ -104,8 +117,9 @@ def summarize(results: Sequence[RunResult], task: Task, splits: Splits, leaks: d
         cells=describe_cells(results, leaks, task.chance_accuracy, task.oracle_accuracy),
         contrasts=describe_contrasts(results, leaks),
         references=references,
-        warnings=warnings_of(results, leaks),
+        warnings=[*warnings_of(results, leaks), *audits.warnings()],
         timings=timings_of(results),
+        audits=audits.to_rows(),
     )
 
 

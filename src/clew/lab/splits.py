@@ -5,8 +5,10 @@ fingerprint, and gives its sequences only to `open_after`, which asks for the se
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from clew.data.batch import Batch
@@ -36,6 +38,10 @@ class SealedSplit:
     def fingerprint(self) -> str:
         """SHA-256 of the sequences, which identifies them without showing them."""
         return self.__batch.fingerprint()
+
+    def sequence_hashes(self) -> list[str]:
+        """A hash of each sequence: equal exactly for equal ones, which can be found so without being shown."""
+        return sequence_hashes(self.__batch)
 
     def open_after(self, selection: Path) -> Batch:
         """Give the sequences, once the selected weights exist as a file.
@@ -86,3 +92,33 @@ class Splits:
             "validation": self.validation.fingerprint(),
             "test": self.test.fingerprint(),
         }
+
+    def sequence_hashes(self) -> dict[str, list[str]]:
+        """Hashes of the sequences of each split, the sealed one too."""
+        return {
+            "train": sequence_hashes(self.train),
+            "validation": sequence_hashes(self.validation),
+            "test": self.test.sequence_hashes(),
+        }
+
+
+def sequence_hashes(batch: Batch) -> list[str]:
+    """Hash what is real of each sequence, with its targets; what stands at padding makes no difference.
+
+    >>> batch = Batch(torch.tensor([[1, 2, 9], [1, 2, 7]]), torch.tensor([[True, True, False]] * 2))
+    >>> len(set(sequence_hashes(batch)))
+    1
+    """
+    real = None if batch.valid is None else batch.valid.cpu().numpy()
+    digests = [sha256() for _ in range(len(batch))]
+    for part in (batch.inputs, batch.targets):
+        if part is None:
+            continue
+        # Bytes are read through uint8, because numpy does not know every type of torch.
+        steps = part.detach().cpu().reshape(len(part), part.shape[1] if part.ndim > 1 else 1, -1).contiguous()
+        values = steps.view(torch.uint8).numpy()
+        has_steps = real is not None and values.shape[:2] == real.shape
+        for row, digest in enumerate(digests):
+            kept = values[row][real[row]] if has_steps and real is not None else values[row]
+            digest.update(f"{part.dtype} {kept.shape};".encode() + kept.tobytes())
+    return [digest.hexdigest() for digest in digests]

@@ -1,67 +1,10 @@
-"""Planted faults between rows, calls and modes."""
+"""Planted faults between calls, and of what a call does to its input: state, chance, writing in place."""
 
 import torch
 from torch import nn
-from torch.nn.functional import dropout
+from torch.nn.functional import dropout, scaled_dot_product_attention
 
-from clew.checks.planted.plant import WIDTH, Plant, SmallModel, plain
-
-
-class MeanOfBatch(SmallModel):
-    def mix(self, rows, valid):
-        return super().mix(rows - rows.mean(dim=0, keepdim=True), valid)
-
-
-class MeanOfRow(SmallModel):
-    def mix(self, rows, valid):
-        return super().mix(rows - rows.mean(dim=2, keepdim=True), valid)
-
-
-class BatchFirst(SmallModel):
-    is_batch_first = True
-
-    def extra(self) -> None:
-        self.recurrent = nn.GRU(WIDTH, WIDTH, batch_first=self.is_batch_first)
-
-    def mix(self, rows, valid):
-        return self.recurrent(rows)[0]
-
-
-class TimeFirst(BatchFirst):
-    """A layer that takes time first is given rows first: it runs along the batch."""
-
-    is_batch_first = False
-
-    def mix(self, rows, valid):
-        return self.recurrent(rows)[0] + SmallModel.mix(self, rows, valid)
-
-
-class JoinedRows(SmallModel):
-    """Rows are joined before the running sum, and cut again."""
-
-    def mix(self, rows, valid):
-        return rows.flatten(0, 1).cumsum(dim=0).unflatten(0, rows.shape[:2]) / 10
-
-
-class SeparateRows(SmallModel):
-    def mix(self, rows, valid):
-        return rows.cumsum(dim=1) / 10
-
-
-class BiasByPlace(SmallModel):
-    def mix(self, rows, valid):
-        return super().mix(rows, valid) + torch.arange(len(rows)).reshape(-1, 1, 1)
-
-
-class SortedAndRestored(SmallModel):
-    def forward(self, ids, valid=None):
-        order = ids[:, 0].argsort(stable=True)
-        return super().forward(ids[order])[order.argsort()]
-
-
-class SortedAndLeft(SmallModel):
-    def forward(self, ids, valid=None):
-        return super().forward(ids[ids[:, 0].argsort(stable=True)])
+from clew.checks.planted.plant import WIDTH, Plant, SmallModel, padded, plain
 
 
 class FreshState(SmallModel):
@@ -111,6 +54,25 @@ class RunningMean(SmallModel):
         return out
 
 
+class AnswerKept(SmallModel):
+    """Keeps the last row means of the first call, and gives them to every call of that size."""
+
+    def extra(self) -> None:
+        self.known: dict[torch.Size, torch.Tensor] = {}
+
+    def kept(self, size, mixed):
+        return self.known.setdefault(size, mixed.detach())
+
+    def mix(self, rows, valid):
+        mixed = super().mix(rows, valid)
+        return mixed + self.kept(rows.shape, mixed)
+
+
+class NothingKept(AnswerKept):
+    def kept(self, size, mixed):
+        return mixed.detach()
+
+
 class DropoutInEvaluation(SmallModel):
     def mix(self, rows, valid):
         return dropout(super().mix(rows, valid), 0.3)
@@ -126,31 +88,41 @@ class NoisyRows(SmallModel):
         return super().mix(rows, valid) + 0.01 * torch.randn(rows.shape[-1], dtype=rows.dtype)
 
 
-class ScaledInTraining(SmallModel):
-    def mix(self, rows, valid):
-        return super().mix(rows, valid) * (1.2 if self.training else 1.0)
+class AttentionDropout(SmallModel):
+    """Attention by the function; dropout follows the mode."""
 
-
-class OtherWithGradients(SmallModel):
-    def mix(self, rows, valid):
-        return super().mix(rows, valid) * (1.0 if torch.is_grad_enabled() else 0.9)
-
-
-class WeightsAsked(SmallModel):
-    """Can be asked for weights, as published models can."""
-
-    share = 1.0
+    def rate(self):
+        return 0.3 if self.training else 0.0
 
     def mix(self, rows, valid):
-        return super().mix(rows, valid) * (self.share if self.asked else 1.0)
-
-    def forward(self, ids, valid=None, output_attentions=False):
-        self.asked = output_attentions
-        return super().forward(ids, valid)
+        return scaled_dot_product_attention(rows, rows, rows, is_causal=True, dropout_p=self.rate())
 
 
-class OtherPathForWeights(WeightsAsked):
-    share = 0.5
+class AttentionDropoutAlways(AttentionDropout):
+    """The function knows no mode: it drops at the rate that it is given."""
+
+    def rate(self):
+        return 0.3
+
+
+class SampledRouting(SmallModel):
+    """Noise in the choice of experts, in training and evaluation."""
+
+    def extra(self) -> None:
+        self.router = nn.Linear(WIDTH, 2)
+
+    def noise(self, scores):
+        return torch.randn_like(scores)
+
+    def mix(self, rows, valid):
+        scores = self.router(rows)
+        shares = (scores + self.noise(scores)).softmax(dim=-1)
+        return super().mix(rows, valid) * shares[..., :1]
+
+
+class CertainRouting(SampledRouting):
+    def noise(self, scores):
+        return torch.zeros_like(scores)
 
 
 class WritesIntoInput(SmallModel):
@@ -166,58 +138,32 @@ class CopiesInput(SmallModel):
         return super().forward(ids)
 
 
-class UnusedLayer(SmallModel):
-    def extra(self) -> None:
-        self.forgotten = nn.Linear(WIDTH, WIDTH)
+class FillsPadding(SmallModel):
+    """Puts another id at padding, in the caller's tensor."""
+
+    def filled(self, ids, valid):
+        return ids.masked_fill_(~valid, 1)
+
+    def forward(self, ids, valid=None):
+        return super().forward(ids if valid is None else self.filled(ids, valid), valid)
 
 
-class DetachedLayer(SmallModel):
-    def extra(self) -> None:
-        self.below = nn.Linear(WIDTH, WIDTH)
-
-    def reached(self, rows):
-        return rows.detach()
-
-    def mix(self, rows, valid):
-        return super().mix(self.reached(self.below(rows)), valid)
-
-
-class AttachedLayer(DetachedLayer):
-    def reached(self, rows):
-        return rows
-
-
-class RootOfZero(SmallModel):
-    """The root of a square has no slope at 0."""
-
-    smallest = 0.0
-
-    def mix(self, rows, valid):
-        gap = rows - rows[:, :1]
-        return super().mix(rows, valid) + (gap.square().sum(dim=2, keepdim=True) + self.smallest).sqrt()
-
-
-class RootAboveZero(RootOfZero):
-    smallest = 1e-3
+class FillsCopy(FillsPadding):
+    def filled(self, ids, valid):
+        return ids.masked_fill(~valid, 1)
 
 
 PLANTS = (
-    Plant("mean over the batch", "batch_mates", plain(MeanOfBatch), plain(MeanOfRow)),
-    Plant("time first", "batch_mates", plain(TimeFirst), plain(BatchFirst)),
-    Plant("rows joined", "batch_mates", plain(JoinedRows), plain(SeparateRows)),
-    Plant("bias by place", "batch_order", plain(BiasByPlace), plain(SmallModel)),
-    Plant("sorted and not put back", "batch_order", plain(SortedAndLeft), plain(SortedAndRestored)),
-    Plant("state kept", "state_carry", plain(KeptState), plain(FreshState)),
-    Plant("state kept in training", "state_carry", plain(KeptStateInTraining), plain(FreshState)),
+    Plant("state kept", "state_carry", plain(KeptState), plain(FreshState), "cudnn.torch #348"),
+    Plant("state kept in training", "state_carry", plain(KeptStateInTraining), plain(FreshState), "char-rnn #78"),
     Plant("memory that grows", "state_carry", plain(GrowingMemory), plain(SmallModel)),
     Plant("running mean in evaluation", "state_carry", plain(RunningMean), plain(SmallModel)),
+    Plant("answer of the first call", "state_carry", plain(AnswerKept), plain(NothingKept)),
     Plant("dropout in evaluation", "determinism", plain(DropoutInEvaluation), plain(DropoutInTraining)),
+    Plant("attention dropout in evaluation", "determinism", plain(AttentionDropoutAlways), plain(AttentionDropout),
+          "pytorch #124464"),
     Plant("noise in evaluation", "determinism", plain(NoisyRows), plain(SmallModel)),
-    Plant("scaled in training", "modes", plain(ScaledInTraining), plain(SmallModel)),
-    Plant("another path with gradients", "modes", plain(OtherWithGradients), plain(SmallModel)),
-    Plant("another path for weights", "modes", plain(OtherPathForWeights), plain(WeightsAsked)),
+    Plant("routing by chance", "determinism", plain(SampledRouting), plain(CertainRouting)),
     Plant("writes into its input", "input_changed", plain(WritesIntoInput), plain(CopiesInput)),
-    Plant("layer that is not used", "gradients", plain(UnusedLayer), plain(SmallModel)),
-    Plant("layer that is detached", "gradients", plain(DetachedLayer), plain(AttachedLayer)),
-    Plant("root of zero", "gradients", plain(RootOfZero), plain(RootAboveZero)),
-)
+    Plant("fills padding in place", "input_changed", padded(FillsPadding), padded(FillsCopy)),
+)  # fmt: skip

@@ -1,71 +1,10 @@
-"""Planted faults by which padding is read, or a row with nothing to read gives NaN."""
+"""Planted faults by which a step reads padding, or its outputs depend on how much there is and where."""
 
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from clew.checks.planted.plant import WIDTH, Plant, SmallModel, padded
-
-
-class Pooled(SmallModel):
-    """One row of scores: the mean of the real steps."""
-
-    def pool(self, rows, valid):
-        return (rows * valid.unsqueeze(2)).sum(dim=1) / valid.sum(dim=1, keepdim=True).clamp(min=1)
-
-
-class MeanOverPadding(Pooled):
-    def pool(self, rows, valid):
-        return rows.mean(dim=1)
-
-
-class DividedByColumns(Pooled):
-    def pool(self, rows, valid):
-        return (rows * valid.unsqueeze(2)).sum(dim=1) / rows.shape[1]
-
-
-class DividedByNothing(Pooled):
-    def pool(self, rows, valid):
-        return (rows * valid.unsqueeze(2)).sum(dim=1) / valid.sum(dim=1, keepdim=True)
-
-
-class MeanOfPadding(Pooled):
-    """The mask is inverted."""
-
-    def mix(self, rows, valid):
-        return torch.zeros_like(rows)
-
-    def pool(self, rows, valid):
-        return (rows * ~valid.unsqueeze(2)).sum(dim=1) / (~valid).sum(dim=1, keepdim=True).clamp(min=1)
-
-
-class Largest(Pooled):
-    def pool(self, rows, valid):
-        return rows.masked_fill(~valid.unsqueeze(2), -2.0).amax(dim=1)
-
-
-class LargestOfPadding(Pooled):
-    def pool(self, rows, valid):
-        return rows.amax(dim=1)
-
-
-class LastStep(Pooled):
-    def pool(self, rows, valid):
-        number = torch.arange(rows.shape[1]).where(valid, -1).amax(dim=1).clamp(min=0)
-        return rows[torch.arange(len(rows)), number] * valid.any(dim=1, keepdim=True)
-
-
-class LastColumn(Pooled):
-    def pool(self, rows, valid):
-        return rows[:, -1]
-
-
-class LastOfLengths(Pooled):
-    """The step at the number of real steps: right only for padding on the right."""
-
-    def pool(self, rows, valid):
-        number = (valid.sum(dim=1) - 1).clamp(min=0)
-        return rows[torch.arange(len(rows)), number] * valid.any(dim=1, keepdim=True)
 
 
 class Packed(SmallModel):
@@ -116,9 +55,29 @@ class MaskAdded(Attended):
         return (scores - (~valid.unsqueeze(1)).to(scores.dtype)).softmax(dim=-1)
 
 
-class EmptySoftmax(Attended):
+class MaskOneStepTooLong(Attended):
+    """The first step of padding counts as real."""
+
     def weights(self, scores, valid):
-        return scores.masked_fill(~valid.unsqueeze(1), -torch.inf).softmax(dim=-1)
+        return super().weights(scores, valid | nn.functional.pad(valid, (1, 0))[:, :-1])
+
+
+class Convolved(SmallModel):
+    """A convolution over real steps on both sides."""
+
+    def extra(self) -> None:
+        self.convolution = nn.Conv1d(WIDTH, WIDTH, 3, padding=1)
+
+    def kept(self, rows, valid):
+        return rows * valid.unsqueeze(2)
+
+    def mix(self, rows, valid):
+        return self.convolution(self.kept(rows, valid).mT).mT
+
+
+class ConvolvedWithPadding(Convolved):
+    def kept(self, rows, valid):
+        return rows
 
 
 class NormedOverPadding(SmallModel):
@@ -150,23 +109,64 @@ class CountedFromLastColumn(SmallModel):
         return torch.arange(ids.shape[1]).flip(0).expand_as(ids)
 
 
+class ShareOfColumns(SmallModel):
+    """Adds how far along a step is, as a share of all columns."""
+
+    def length(self, valid):
+        return torch.full((len(valid), 1), valid.shape[1])
+
+    def mix(self, rows, valid):
+        share = valid.cumsum(dim=1) / self.length(valid).clamp(min=1)
+        return super().mix(rows, valid) + share.unsqueeze(2).to(rows.dtype)
+
+
+class ShareOfRealSteps(ShareOfColumns):
+    def length(self, valid):
+        return valid.sum(dim=1, keepdim=True)
+
+
+class HeldState(SmallModel):
+    """A recurrence; padding leaves the state as it is."""
+
+    def next(self, state, row, is_real):
+        return torch.where(is_real, torch.tanh(0.7 * state + row), state)
+
+    def mix(self, rows, valid):
+        state, states = torch.zeros_like(rows[:, 0]), []
+        for step in range(rows.shape[1]):
+            state = self.next(state, rows[:, step], valid[:, step : step + 1])
+            states.append(state)
+        return torch.stack(states, dim=1)
+
+
+class StateThroughPadding(HeldState):
+    """Padding on the left enters the state; on the right it comes too late to do harm."""
+
+    def next(self, state, row, is_real):
+        return torch.tanh(0.7 * state + row)
+
+
 FULL = {"boundary": "full"}
 PLANTS = (
-    Plant("mean over padding", "padding_content", padded(MeanOverPadding), padded(Pooled)),
-    Plant("maximum over padding", "padding_content", padded(LargestOfPadding), padded(Largest)),
-    Plant("state at the last column", "padding_content", padded(LastColumn), padded(LastStep)),
-    Plant("backward direction starts in padding", "padding_content", padded(Unpacked, **FULL), padded(Packed, **FULL)),
-    Plant("padding mask dropped", "padding_content", padded(MaskDropped, **FULL), padded(Attended, **FULL)),
+    Plant("backward direction starts in padding", "padding_content", padded(Unpacked, **FULL), padded(Packed, **FULL),
+          "pytorch #1811"),
+    Plant("padding mask dropped", "padding_content", padded(MaskDropped, **FULL), padded(Attended, **FULL),
+          "OpenNMT-py #318"),
     Plant("padding mask after the softmax", "padding_content", padded(MaskAfterSoftmax, **FULL),
           padded(Attended, **FULL)),
-    Plant("boolean mask added", "padding_content", padded(MaskAdded, **FULL), padded(Attended, **FULL)),
+    Plant("boolean mask added", "padding_content", padded(MaskAdded, **FULL), padded(Attended, **FULL),
+          "mlverse/torch PR #1208"),
+    Plant("padding mask one step too long", "padding_content", padded(MaskOneStepTooLong, **FULL),
+          padded(Attended, **FULL)),
+    Plant("convolution reads padding", "padding_content", padded(ConvolvedWithPadding, **FULL),
+          padded(Convolved, **FULL), "mamba #66"),
     Plant("statistics over padding", "padding_content", padded(NormedOverPadding, **FULL),
-          padded(NormedOverRealSteps, **FULL)),
-    Plant("padding mask inverted", "mask_polarity", padded(MeanOfPadding), padded(Pooled)),
-    Plant("divided by columns", "padding_amount", padded(DividedByColumns), padded(Pooled)),
+          padded(NormedOverRealSteps, **FULL), "pytorch #70529"),
     Plant("positions from the last column", "padding_amount", padded(CountedFromLastColumn), padded(SmallModel)),
-    Plant("positions from the first column", "padding_side", padded(CountedFromFirstColumn), padded(SmallModel)),
-    Plant("last step by length", "padding_side", padded(LastOfLengths), padded(LastStep)),
-    Plant("softmax over nothing", "empty_row", padded(EmptySoftmax, **FULL), padded(Attended, **FULL)),
-    Plant("division by no steps", "empty_row", padded(DividedByNothing), padded(Pooled)),
+    Plant("positions as a share of columns", "padding_amount", padded(ShareOfColumns, **FULL),
+          padded(ShareOfRealSteps, **FULL)),
+    Plant("positions from the first column", "padding_side", padded(CountedFromFirstColumn), padded(SmallModel),
+          "transformers #3021"),
+    Plant("padding enters the state", "padding_side", padded(StateThroughPadding), padded(HeldState),
+          "transformers #31540"),
 )  # fmt: skip

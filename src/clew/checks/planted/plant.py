@@ -1,16 +1,20 @@
-"""What a planted fault is: a small model with one known fault, beside its twin without it.
+"""What a planted fault is: something small with one known fault, beside its twin without it.
 
 The audit must find the fault under its name and nothing in the twin. Each model differs from its twin in the few lines
-that make the fault.
+that make the fault; each data set in the few rows or columns.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+
+from clew.checks.data_runner import audit_data
+from clew.checks.report import Report
+from clew.checks.runner import audit
 
 VOCAB = 11
 WIDTH = 8
@@ -26,14 +30,22 @@ class Plant:
     Attributes:
         name: The fault in a few words.
         check: The check that must fail, alone.
-        faulty: Makes the arguments of an audit of the faulty model.
+        faulty: Makes the arguments of an audit of what is faulty.
         repaired: Makes those of its twin.
+        source: Where the fault was reported in public; "" if it was not.
+        kind: Whether a model or the splits of a data set are audited.
     """
 
     name: str
     check: str
     faulty: Callable[[], dict[str, Any]]
     repaired: Callable[[], dict[str, Any]]
+    source: str = ""
+    kind: Literal["model", "data"] = "model"
+
+    def audit(self, arguments: dict[str, Any]) -> Report:
+        """Audit the faulty or the repaired one."""
+        return audit_data(**arguments) if self.kind == "data" else audit(**arguments)
 
 
 class SmallModel(nn.Module):
@@ -88,9 +100,9 @@ def built(kind: type[nn.Module]) -> nn.Module:
         return kind()
 
 
-def ids() -> Int[Tensor, "batch time"]:
+def ids(time: int = TIME) -> Int[Tensor, "batch time"]:
     """Token ids; no row or step repeats another."""
-    return torch.randint(0, VOCAB, (ROWS, TIME), generator=torch.Generator().manual_seed(5))
+    return torch.randint(0, VOCAB, (ROWS, time), generator=torch.Generator().manual_seed(5))
 
 
 def some_valid() -> Bool[Tensor, "batch time"]:
@@ -98,9 +110,9 @@ def some_valid() -> Bool[Tensor, "batch time"]:
     return torch.arange(TIME) < torch.tensor([TIME, TIME - 3, TIME - 2]).unsqueeze(1)
 
 
-def plain(kind: type[nn.Module], **more: Any) -> Callable[[], dict[str, Any]]:
+def plain(kind: type[nn.Module], time: int = TIME, **more: Any) -> Callable[[], dict[str, Any]]:
     """Audit a model on ids without padding."""
-    return lambda: {"model": built(kind), "inputs": ids(), "vocab": VOCAB} | more
+    return lambda: {"model": built(kind), "inputs": ids(time), "vocab": VOCAB} | more
 
 
 def padded(kind: type[nn.Module], **more: Any) -> Callable[[], dict[str, Any]]:

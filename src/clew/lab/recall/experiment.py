@@ -14,6 +14,7 @@ import torch
 from clew import __version__
 from clew.data.recall_episodes import describe_disjointness, sample_recall_splits
 from clew.files import dump_json, write_atomically
+from clew.lab.before_training import Audits, audit_before_training
 from clew.lab.comparison import Comparison, open_comparison_folder, summarize
 from clew.lab.plan import RunPlan, plan_runs
 from clew.lab.pool import Work, carry_out
@@ -21,6 +22,7 @@ from clew.lab.progress import Progress, SilentProgress
 from clew.lab.recall.config import RecallConfig
 from clew.lab.recall.inside import gather_curves, gather_view
 from clew.lab.recall.recipes import PUBLISHED, recall_recipe
+from clew.lab.recipe import Recipe
 from clew.lab.results import RunResult, collect, find_run_leaks
 from clew.lab.splits import Splits
 from clew.runs import lock_folder
@@ -45,7 +47,11 @@ class RecallOutcome:
 
 
 def run_recall(
-    config: RecallConfig, out: Path, workers: int | None = None, progress: Progress | None = None
+    config: RecallConfig,
+    out: Path,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    audit: str = "refuse",
 ) -> RecallOutcome:
     """Run what is not finished yet, then gather everything and write `results.json`.
 
@@ -54,8 +60,10 @@ def run_recall(
         out: Folder for runs, results and report.
         workers: Worker processes; None: one a core; 0: this process.
         progress: Told of what happens.
+        audit: What a fault does that the audit finds before the first step, as in `clew.compare`.
 
     Raises:
+        AuditError: If `audit` is "refuse" and a fault was found.
         RunError: If `out` holds something else, is in use or cannot be written.
     """
     started = time.perf_counter()
@@ -64,15 +72,20 @@ def run_recall(
         tasks = {delay: CueRecall(delay, config.cue_position) for delay in config.delays}
         splits = {delay: _sample(config, delay) for delay in config.delays}
         recipes = [recall_recipe(name, config.training()) for name in config.recipes]
+        audits = _audit(recipes, tasks, splits, config.seeds[0], audit)
+        progress = progress or SilentProgress()
+        whole = sum(audits.values(), start=Audits())
+        if whole.all:
+            progress.note(whole.words())
         plans = {
             delay: plan_runs(recipes, tasks[delay], splits[delay], config.seeds, config.order_seed)
             for delay in config.delays
         }
         # The longest runs first, so that no core waits for a long last one.
         work = [Work(plan, splits[d], EXAMINATION) for d in sorted(plans, reverse=True) for plan in plans[d]]
-        failures = carry_out(work, folder / "runs", workers, progress or SilentProgress())
+        failures = carry_out(work, folder / "runs", workers, progress)
         results = {delay: collect(plans[delay], folder / "runs", failures) for delay in plans}
-        gathered = _gather(config, results, tasks, splits)
+        gathered = _gather(config, results, tasks, splits, audits)
         gathered["timings"]["total_seconds"] = round(time.perf_counter() - started, 3)
         write_atomically(folder / "results.json", dump_json(gathered) + "\n")
     everything = [result for delay in results for result in results[delay]]
@@ -85,15 +98,27 @@ def _sample(config: RecallConfig, delay: int) -> Splits:
     return Splits(*sample_recall_splits(delay, config.sizes, cue_position=config.cue_position))
 
 
+def _audit(
+    recipes: list[Recipe], tasks: dict[int, CueRecall], splits: dict[int, Splits], seed: int, rule: str
+) -> dict[int, Audits]:
+    """Audit the data of every delay, and each model once, at the longest: a model is the same at all of them."""
+    longest = max(tasks)
+    return {
+        delay: audit_before_training(recipes if delay == longest else [], task, splits[delay], seed, rule)
+        for delay, task in tasks.items()
+    }
+
+
 def _gather(
     config: RecallConfig,
     results: dict[int, list[RunResult]],
     tasks: dict[int, CueRecall],
     splits: dict[int, Splits],
+    audits: dict[int, Audits],
 ) -> dict[str, Any]:
     everything = [result for delay in results for result in results[delay]]
-    leaks = find_run_leaks(everything)
-    parts = {delay: summarize(results[delay], tasks[delay], splits[delay], leaks) for delay in results}
+    leaks = find_run_leaks(everything) | sum(audits.values(), start=Audits()).leaks(everything)
+    parts = {d: summarize(results[d], tasks[d], splits[d], leaks, audits[d]) for d in results}
     return {
         "quick": config.quick,
         "protocol": _protocol(config, splits),
@@ -102,6 +127,7 @@ def _gather(
         "references": _with_delay(parts, "references"),
         "contrasts": _with_delay(parts, "contrasts"),
         "interventions": [record for result in everything for record in _interventions(result)],
+        "audits": [row for part in parts.values() for row in part.audits],
         "warnings": [warning for part in parts.values() for warning in part.warnings],
         "timings": _merge_timings(parts),
     }
