@@ -1,13 +1,14 @@
 """What callers say about padding and visibility, checked once at the border and brought into one form.
 
-`resolve_valid` turns lengths or a bool tensor into `valid`, `resolve_visible` checks a visibility tensor; behind them
-nothing asks again. Not here: building and combining who may read whom, see `clew.visibility`.
+`resolve_valid` turns lengths or a bool tensor into `valid`, `resolve_documents` does it for packed documents,
+`resolve_visible` checks a visibility tensor; behind them nothing asks again. Not here: building and combining who may
+read whom, see `clew.visibility`.
 """
 
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from clew.errors import ShapeError, complain
@@ -79,6 +80,35 @@ def resolve_valid(
     if valid.shape != (batch, time):
         raise ShapeError(complain(where, "valid", f"of shape (batch={batch}, time={time})", tuple(valid.shape)))
     return valid
+
+
+def resolve_documents(
+    where: str, documents: Tensor, batch: int, time: int, valid: Bool[Tensor, "batch time"] | None = None
+) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
+    """Bring the documents that are packed into rows, and what is padding, into one form.
+
+    Args:
+        where: Who asks, for the error text.
+        batch: Number of rows.
+        time: Steps of each row.
+        documents: Which document of its row a step belongs to, whole numbers (batch, time); negative at padding.
+        valid: True at real steps; None if only `documents` tells padding.
+
+    Returns:
+        The ids with -1 at padding, and `valid`: a step is real if both say so.
+
+    Raises:
+        ShapeError: If the ids are not whole numbers, or of another shape.
+
+    >>> ids, valid = resolve_documents("here", torch.tensor([[5, 5, 7, -3]]), 1, 4)
+    >>> ids.tolist(), valid.tolist()
+    ([[5, 5, 7, -1]], [[True, True, True, False]])
+    """
+    if documents.dtype not in INTEGERS or documents.shape != (batch, time):
+        rule = f"whole numbers of shape (batch={batch}, time={time})"
+        raise ShapeError(complain(where, "documents", rule, describe(documents)))
+    real = documents >= 0 if valid is None else valid & (documents >= 0)
+    return documents.long().masked_fill(~real, -1), real
 
 
 def resolve_visible(

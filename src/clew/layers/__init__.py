@@ -13,6 +13,7 @@ from clew.layers.gru import GRULayer, gru_step
 from clew.layers.linear import Linear
 from clew.layers.lstm import LSTMLayer, lstm_step
 from clew.layers.normalization import LayerNorm
+from clew.layers.packed_documents import PackedDocuments
 from clew.layers.patches import Patches
 from clew.layers.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from clew.layers.recurrent import RecurrentLayer
@@ -31,6 +32,7 @@ __all__ = [
     "LearnedPositions",
     "Linear",
     "MultiHeadAttention",
+    "PackedDocuments",
     "Patches",
     "RNNLayer",
     "RecurrentLayer",

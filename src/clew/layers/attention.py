@@ -5,11 +5,11 @@ may read whom is a bool tensor from `clew.visibility`. Padding, causality and po
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from einops import rearrange
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from clew.errors import ConfigError, complain
@@ -28,6 +28,13 @@ steps it takes about half the time; with wide heads, or so many pairs that they 
 
 SOURCE = "Vaswani et al. 2017, arXiv:1706.03762, section 3.2"
 Kernel = Literal["derived", "fused", "explicit"]
+
+
+class KeysValues(NamedTuple):
+    """What a layer keeps of the steps that it has read, so that later steps can read them."""
+
+    key: Float[Tensor, "batch heads source head_dim"]
+    value: Float[Tensor, "batch heads source value_dim"]
 
 
 class MultiHeadAttention(nn.Module):
@@ -116,11 +123,34 @@ class MultiHeadAttention(nn.Module):
         """
         batch, time, _ = rows.shape
         visible = resolve_visible("MultiHeadAttention", visible, batch, time)
-        kernel = self._choose_kernel(rows, kernel)
+        return self._mix(rows, visible, self._choose_kernel(rows, kernel), None)[0]
+
+    def extend(
+        self,
+        rows: Float[Tensor, "batch time width"],
+        visible: Bool[Tensor, "*batch time source"] | None = None,
+        past: KeysValues | None = None,
+    ) -> tuple[Float[Tensor, "batch time width"], KeysValues]:
+        """Mix new rows with each other and with earlier ones, of which keys and values were kept.
+
+        Args:
+            rows: The new rows, the last of the sources.
+            visible: True where a new row may read a source, earlier ones first; None if nothing is hidden.
+            past: Keys and values of the earlier rows; None if there are none.
+
+        Returns:
+            What the new rows become, and keys and values of all rows.
+        """
+        return self._mix(rows, visible, "explicit" if self.weights_dropout.is_active else "fused", past)
+
+    def _mix(
+        self, rows: Tensor, visible: Tensor | None, kernel: Kernel, past: KeysValues | None
+    ) -> tuple[Tensor, KeysValues]:
         mapped = self.input_map(rows)
-        query, key, value = self._split(mapped)
+        earlier = {} if past is None else {"past_key": past.key, "past_value": past.value}
+        query, key, value = self._sources(mapped, earlier)
         reads = _reads_something(visible)
-        factor = self._draw_factor(query) if self.weights_dropout.is_active else None
+        factor = self._draw_factor(query, key) if self.weights_dropout.is_active else None
         if kernel == "explicit":
             context = attention_step(query, key, value, visible, factor).context
         else:
@@ -128,16 +158,15 @@ class MultiHeadAttention(nn.Module):
             context = run(query, key, value, visible if reads is None or visible is None else visible | ~reads)
         joined = _join_heads(context)
         if recording.is_on():
-            recording.report(
-                self, "", {"mapped": mapped}, {"joined": joined}, visible=visible, factor=factor, filled=reads
-            )
-        return self._hide(self.output_map(joined), reads)
+            facts = {"visible": visible, "factor": factor, "filled": reads}
+            recording.report(self, "", {"mapped": mapped, **earlier}, {"joined": joined}, **facts)
+        return self._hide(self.output_map(joined), reads), KeysValues(key, value)
 
     def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
         """Explain a call to the ledger: what lies between the two maps, or the rows of queries that read nothing."""
         if part == "hide":
             return {"output": inputs["rows"].masked_fill(~facts["reads"], 0)}
-        query, key, value = self._split(inputs["mapped"])
+        query, key, value = self._sources(inputs["mapped"], inputs)
         step = attention_step(query, key, value, facts["visible"], facts["factor"])
         drawn = {} if facts["factor"] is None else {"factor": facts["factor"]}
         named = {"query": query, "key": key, "value": value, **step._asdict(), **drawn}
@@ -172,13 +201,22 @@ class MultiHeadAttention(nn.Module):
         is_narrow = max(self.head_dim, self.value_dim) <= NARROW_HEAD
         is_plain = rows.device.type == "cpu" and rows.dtype in (torch.float32, torch.float64)
         is_derived_faster = is_plain and is_narrow and DERIVED_PAIRS[0] <= pairs <= DERIVED_PAIRS[1]
-        return "derived" if is_derived_faster else "fused"
+        is_traced = torch.jit.is_tracing()  # pyright: ignore[reportPrivateImportUsage]
+        return "derived" if is_derived_faster and not is_traced else "fused"
 
     def _split(self, mapped: Tensor) -> list[Tensor]:
         """Give query, key and value their axis of heads."""
         sizes = [self.heads * size for size in (self.head_dim, self.head_dim, self.value_dim)]
         parts = mapped.split(sizes, dim=-1)
         return [rearrange(part, "batch time (heads dim) -> batch heads time dim", heads=self.heads) for part in parts]
+
+    def _sources(self, mapped: Tensor, earlier: Mapping[str, Tensor]) -> list[Tensor]:
+        """Give the queries of the new rows, and the keys and values of the earlier rows and the new ones."""
+        query, key, value = self._split(mapped)
+        if "past_key" in earlier:
+            key = torch.cat([earlier["past_key"], key], dim=2)
+            value = torch.cat([earlier["past_value"], value], dim=2)
+        return [query, key, value]
 
     def _hide(self, rows: Tensor, reads: Tensor | None) -> Tensor:
         """Let a query that reads nothing give zeros, no bias either."""
@@ -189,10 +227,10 @@ class MultiHeadAttention(nn.Module):
             recording.report(self, "hide", {"rows": rows}, {"output": output}, reads=reads)
         return output
 
-    def _draw_factor(self, query: Tensor) -> Tensor:
+    def _draw_factor(self, query: Tensor, key: Tensor) -> Tensor:
         """Draw the dropout mask of the weights."""
         batch, heads, time, _ = query.shape
-        return self.weights_dropout.draw(query.new_empty(batch, heads, time, time))
+        return self.weights_dropout.draw(query.new_empty(batch, heads, time, key.shape[2]))
 
     def multiply_adds(self, time: int) -> int:
         """Multiply-adds of one forward pass over one sequence, every (query, source) pair counted, hidden or not.

@@ -1,7 +1,7 @@
 """Position vectors, added to the rows once, before the first block: learned, or sines and cosines.
 
 The position of a step is the number of valid steps before it. So left padding, gaps and the amount of padding do not
-move it, and a row alone has the positions that it has in a batch.
+move it, and a row alone has the positions that it has in a batch. Packed documents each count from 0.
 """
 
 from abc import ABC, abstractmethod
@@ -16,6 +16,7 @@ from torch.nn.functional import embedding
 from clew.errors import ConfigError, ShapeError, complain
 from clew.ledger import recording
 from clew.ledger.description import Described
+from clew.visibility import from_documents
 
 
 def sinusoids(positions: Int[Tensor, "*steps"], width: int) -> Float[Tensor, "*steps width"]:
@@ -44,13 +45,22 @@ def count_positions(valid: Bool[Tensor, "batch time"]) -> Int[Tensor, "batch tim
     >>> count_positions(torch.tensor([[False, True, True, False, True]])).tolist()
     [[0, 0, 1, 0, 2]]
     """
-    return torch.where(valid, valid.cumsum(dim=1) - 1, 0)
+    return torch.where(valid, valid.long().cumsum(dim=1) - 1, 0)
+
+
+def count_within_documents(documents: Int[Tensor, "batch time"]) -> Int[Tensor, "batch time"]:
+    """Number the steps of each document from 0, where several are packed into a row; padding, -1, gets 0.
+
+    >>> count_within_documents(torch.tensor([[4, 4, 4, 9, 9, -1]])).tolist()
+    [[0, 1, 2, 0, 1, 0]]
+    """
+    return from_documents(documents).tril(-1).sum(dim=-1)
 
 
 def _vectors(
-    table: Float[Tensor, "positions width"], time: int, valid: Bool[Tensor, "batch time"] | None
+    table: Float[Tensor, "positions width"], time: int, numbers: Int[Tensor, "batch time"] | None
 ) -> Float[Tensor, "*batch time width"]:
-    return table[:time] if valid is None else embedding(count_positions(valid), table)
+    return table[:time] if numbers is None else embedding(numbers, table)
 
 
 class Positions(nn.Module, ABC):
@@ -74,29 +84,42 @@ class Positions(nn.Module, ABC):
         """Give the vectors of all positions."""
 
     def forward(
-        self, rows: Float[Tensor, "batch time width"], valid: Bool[Tensor, "batch time"] | None = None
+        self,
+        rows: Float[Tensor, "batch time width"],
+        valid: Bool[Tensor, "batch time"] | None = None,
+        numbers: Int[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """Add to each row the vector of its position.
+
+        Args:
+            rows: What the positions are added to.
+            valid: True at real steps; None if all are. Positions count these.
+            numbers: The position of each step, where it is another: in a packed document, or behind earlier steps.
 
         Raises:
             ShapeError: If a row has more valid steps than the table has positions.
         """
         time = rows.shape[1]
         table = self.table(rows.dtype, rows.device)
-        if valid is None:
+        if numbers is not None:
+            needed = numbers.amax(dim=1) + 1
+            self._require_positions(int(needed.max()), f" at row {int(needed.argmax())}")
+        elif valid is None:
             self._require_positions(time, "")
-        elif time > self.max_positions:
-            counts = valid.sum(dim=1)
-            self._require_positions(int(counts.max()), f" at row {int(counts.argmax())}")
-        output = rows + _vectors(table, time, valid)
+        else:
+            if time > self.max_positions:
+                counts = valid.sum(dim=1)
+                self._require_positions(int(counts.max()), f" at row {int(counts.argmax())}")
+            numbers = count_positions(valid)
+        output = rows + _vectors(table, time, numbers)
         if recording.is_on():
-            recording.report(self, "", {"rows": rows}, {"output": output}, valid=valid)
+            recording.report(self, "", {"rows": rows}, {"output": output}, numbers=numbers)
         return output
 
     def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
         """Explain a call to the ledger."""
         rows = inputs["rows"]
-        vectors = _vectors(self.table(rows.dtype, rows.device), rows.shape[1], facts["valid"])
+        vectors = _vectors(self.table(rows.dtype, rows.device), rows.shape[1], facts["numbers"])
         return {"vectors": vectors, "output": rows + vectors}
 
     def _require_positions(self, needed: int, place: str) -> None:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from clew.layers.attention import MultiHeadAttention
+from clew.layers.attention import KeysValues, MultiHeadAttention
 from clew.layers.dropout import Dropout, share_dropout_generator
 from clew.layers.feedforward import MLP
 from clew.layers.normalization import LayerNorm
@@ -100,13 +100,33 @@ class TransformerBlock(nn.Module, ABC):
     ) -> Float[Tensor, "batch time width"]:
         """Transform rows; `visible` is True where a query may read a source, None if nothing is hidden."""
 
+        # No inner function with annotations: where types are checked, each call would compile its checks anew.
+        return self._stages(rows, lambda read: self._attend(read, visible), self._transform).output
+
+    def _attend(self, rows: Tensor, visible: Tensor | None) -> Tensor:
+        return self.attention_dropout(self.attention(rows, visible))
+
+    def _transform(self, rows: Tensor) -> Tensor:
+        return self.mlp_dropout(self.mlp(rows))
+
+    def extend(
+        self,
+        rows: Float[Tensor, "batch time width"],
+        visible: Bool[Tensor, "*batch time source"] | None = None,
+        past: KeysValues | None = None,
+    ) -> tuple[Float[Tensor, "batch time width"], KeysValues]:
+        """Transform new rows that also read earlier ones; see `MultiHeadAttention.extend`."""
+        kept: list[KeysValues] = []
+
         def attend(attention_input: Tensor) -> Tensor:
-            return self.attention_dropout(self.attention(attention_input, visible))
+            output, keys_values = self.attention.extend(attention_input, visible, past)
+            kept.append(keys_values)
+            return self.attention_dropout(output)
 
         def transform(mlp_input: Tensor) -> Tensor:
             return self.mlp_dropout(self.mlp(mlp_input))
 
-        return self._stages(rows, attend, transform).output
+        return self._stages(rows, attend, transform).output, kept[0]
 
     def quantities(
         self, rows: Float[Tensor, "batch time width"], visible: Bool[Tensor, "*batch query source"] | None = None

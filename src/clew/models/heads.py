@@ -131,7 +131,7 @@ class ClassTokenHead(Head):
         return class_row, others
 
     def _prepended(self, rows: Tensor) -> Tensor:
-        return torch.cat([self.class_token.expand(len(rows), 1, -1), rows], dim=1)
+        return torch.cat([self.class_token.expand(rows.shape[0], 1, -1), rows], dim=1)
 
     def explained_parameters(self, part: str) -> list[nn.Parameter]:
         """The parameters that a part explains to the ledger."""

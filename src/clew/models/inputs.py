@@ -55,7 +55,7 @@ class TokenInput(nn.Module):
 
     def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
         """Explain to the ledger that padding was replaced by zeros."""
-        return {"output": _zeroed(inputs["rows"], facts["valid"])}
+        return {"output": zeroed(inputs["rows"], facts["valid"])}
 
 
 class FeatureInput(nn.Module):
@@ -95,18 +95,21 @@ class FeatureInput(nn.Module):
 
     def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
         """Explain to the ledger that padding was replaced by zeros."""
-        return {"output": _zeroed(inputs["rows"], facts["valid"])}
+        return {"output": zeroed(inputs["rows"], facts["valid"])}
 
 
 def zero_padding(
     layer: nn.Module, rows: Float[Tensor, "batch time width"], valid: Bool[Tensor, "batch time"]
 ) -> Float[Tensor, "batch time width"]:
     """Replace what stands at padding by zero, on behalf of a layer."""
-    output = _zeroed(rows, valid)
+    output = zeroed(rows, valid)
     if recording.is_on():
         recording.report(layer, "", {"rows": rows}, {"output": output}, valid=valid)
     return output
 
 
-def _zeroed(rows: Tensor, valid: Tensor) -> Tensor:
+def zeroed(
+    rows: Float[Tensor, "batch time width"], valid: Bool[Tensor, "batch time"]
+) -> Float[Tensor, "batch time width"]:
+    """Give zeros at padding, whatever stands there, NaN too."""
     return torch.where(valid.unsqueeze(-1), rows, torch.zeros_like(rows))

@@ -1,7 +1,10 @@
 """Any number of recurrent layers, in one direction or two, as the encoder of a `SequenceModel`."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from clew.errors import ConfigError, ShapeError, complain, did_you_mean
@@ -9,9 +12,13 @@ from clew.layers.bidirectional import BidirectionalLayer
 from clew.layers.dropout import Dropout
 from clew.layers.gru import GRULayer
 from clew.layers.lstm import LSTMLayer
+from clew.layers.packed_documents import PackedDocuments
 from clew.layers.recurrent import RecurrentLayer
 from clew.layers.rnn import RNNLayer
+from clew.ledger import recording
+from clew.ledger.description import Described
 from clew.models.encoded import Encoded
+from clew.shapes import resolve_documents
 
 CELLS: dict[str, type[RecurrentLayer]] = {"rnn": RNNLayer, "gru": GRULayer, "lstm": LSTMLayer}
 
@@ -43,6 +50,11 @@ class RecurrentEncoder(nn.Module):
     >>> encoded.rows.shape, [[tuple(part.shape) for part in layer] for layer in encoded.final]
     (torch.Size([2, 5, 4]), [[(2, 4), (2, 4)], [(2, 4), (2, 4)]])
     """
+
+    described: ClassVar[Mapping[str, Described]] = {
+        "by_document": Described(("document", "time", "features"), "each packed document as a row of its own"),
+        "output": Described(("batch", "time", "features"), "the documents' rows where the documents stood"),
+    }
 
     def __init__(
         self,
@@ -81,6 +93,7 @@ class RecurrentEncoder(nn.Module):
         valid: Bool[Tensor, "batch time"] | None = None,
         visible: Bool[Tensor, "*batch query source"] | None = None,
         initial: list[tuple[Tensor, ...]] | None = None,
+        documents: Shaped[Tensor, "batch time"] | None = None,
     ) -> Encoded:
         """Run all layers.
 
@@ -89,9 +102,11 @@ class RecurrentEncoder(nn.Module):
             valid: True at real steps; None if every step is real.
             visible: Must be None: a recurrence reads through its state and cannot hide a source from one query only.
             initial: For each layer what `Encoded.final` holds: the state to start from. Zeros if None.
+            documents: Which document of its row a step belongs to, whole numbers, negative at padding. Each document
+                starts from zeros; there is then no one final state, and none to start from.
 
         Raises:
-            ConfigError: If `visible` is given.
+            ConfigError: If `visible` is given, or an initial state for packed documents.
             ShapeError: If shapes or types do not fit.
         """
         if visible is not None:
@@ -102,6 +117,29 @@ class RecurrentEncoder(nn.Module):
         if initial is not None and len(initial) != len(self.recurrent):
             rule = f"a list of {len(self.recurrent)} tuples, one a layer"
             raise ShapeError(complain("RecurrentEncoder", "initial", rule, f"{len(initial)}"))
+        if documents is None:
+            return self._run(rows, valid, initial)
+        if initial is not None:
+            remedy = "Every document starts from zeros."
+            raise ConfigError(complain("RecurrentEncoder", "initial", "None with documents", "a state", remedy))
+        documents, _ = resolve_documents("RecurrentEncoder", documents, rows.shape[0], rows.shape[1], valid)
+        packed = PackedDocuments(documents)
+        read = packed.gather(rows)
+        if recording.is_on():
+            recording.report(self, "unpack", {"rows": rows}, {"by_document": read}, packed=packed)
+        found = self._run(read, packed.valid, None).rows
+        output = packed.scatter(found)
+        if recording.is_on():
+            recording.report(self, "pack", {"rows": found}, {"output": output}, packed=packed)
+        return Encoded(output, None)
+
+    def named(self, part: str, inputs: Mapping[str, Tensor], facts: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Explain to the ledger how packed documents become rows of their own and go back."""
+        if part == "unpack":
+            return {"by_document": facts["packed"].gather(inputs["rows"])}
+        return {"output": facts["packed"].scatter(inputs["rows"])}
+
+    def _run(self, rows: Tensor, valid: Tensor | None, initial: list[tuple[Tensor, ...]] | None) -> Encoded:
         final = []
         for index, layer in enumerate(self.recurrent):
             rows = rows if index == 0 else self.dropout(rows)

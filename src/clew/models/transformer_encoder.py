@@ -5,6 +5,8 @@ later. The blocks only obey.
 """
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar
 
 import torch
@@ -15,12 +17,12 @@ from clew import visibility
 from clew.errors import ConfigError, complain, did_you_mean
 from clew.layers.dropout import share_dropout_generator
 from clew.layers.normalization import LayerNorm
-from clew.layers.positions import LearnedPositions, SinusoidalPositions
+from clew.layers.positions import LearnedPositions, SinusoidalPositions, count_within_documents
 from clew.ledger import recording
 from clew.ledger.description import Described
 from clew.models.blocks import BLOCKS, TransformerBlock
-from clew.models.encoded import Encoded
-from clew.shapes import resolve_valid, resolve_visible
+from clew.models.encoded import Encoded, PastSteps
+from clew.shapes import resolve_documents, resolve_valid, resolve_visible
 
 POSITIONS = ("learned", "sinusoidal")
 
@@ -107,6 +109,7 @@ class TransformerEncoder(nn.Module):
         valid: Shaped[Tensor, "batch time"] | None = None,
         visible: Shaped[Tensor, "*batch query source"] | None = None,
         initial: object = None,
+        documents: Shaped[Tensor, "batch time"] | None = None,
     ) -> Encoded:
         """Encode.
 
@@ -116,6 +119,8 @@ class TransformerEncoder(nn.Module):
             visible: True where a query may read a source, (query, source) or (batch, query, source); combined with
                 `valid` and causality.
             initial: None: attention has no state to start from.
+            documents: Which document of its row a step belongs to, whole numbers, negative at padding. Documents do
+                not read each other, and the positions of each count from 0.
 
         Returns:
             Rows of the same shape, zero at padding; no final state.
@@ -124,12 +129,60 @@ class TransformerEncoder(nn.Module):
             ShapeError: If shapes or types do not fit, or there are more valid steps than positions.
             ConfigError: If an initial state is given.
         """
-        rows, allowed = self._enter(rows, valid, visible, initial)
+        if documents is not None:
+            documents, valid = resolve_documents("TransformerEncoder", documents, rows.shape[0], rows.shape[1], valid)
+        rows, allowed = self._enter(rows, valid, visible, initial, documents)
         if self.entry_norm is not None:
             rows = self.entry_norm(rows)
         for block in self.blocks:
             rows = block(rows, allowed)
         return Encoded(self._leave(rows, valid), None)
+
+    def extend(
+        self,
+        rows: Float[Tensor, "batch time width"],
+        past: PastSteps | None = None,
+        valid: Shaped[Tensor, "batch time"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time width"], PastSteps]:
+        """Encode new steps that come after others; together they give what one pass over all of them gives.
+
+        Args:
+            rows: Inputs of the new steps.
+            past: What was kept of the earlier steps; None if there are none.
+            valid: True at real steps; None if all are.
+
+        Raises:
+            ConfigError: If the encoder is not causal: a new step would change what all earlier ones gave.
+            ShapeError: If shapes or types do not fit, or there are more valid steps than positions.
+        """
+        if not self.causal:
+            remedy = "Here a new step changes what all earlier ones gave; use the full pass, or causal=True."
+            raise ConfigError(
+                complain(
+                    "TransformerEncoder", "encoder", "causal to go on step by step", "one that reads both ways", remedy
+                )
+            )
+        batch, time, _ = rows.shape
+        valid = resolve_valid("TransformerEncoder", batch, time, valid=valid)
+        numbers, counts, known = _after(past, batch, time, valid, rows.device)
+        earlier = 0 if past is None else past.keys_values[0].key.shape[2]
+        rules = {} if time == 1 else {"causal": ~visibility.causal(time, earlier + time, rows.device)}
+        if known is not None:
+            rules["padding"] = ~known.unsqueeze(1).expand(batch, time, earlier + time)
+        visible = ~reduce(or_, rules.values()) if rules else None
+        if valid is not None:
+            rows = self._zero_padding("enter", rows, valid)
+        if recording.is_on():
+            recording.report(self, "visibility", {}, {}, rules=rules)
+        if self.positions is not None:
+            rows = self.positions(rows, numbers=numbers)
+        if self.entry_norm is not None:
+            rows = self.entry_norm(rows)
+        kept = []
+        for index, block in enumerate(self._blocks()):
+            rows, keys_values = block.extend(rows, visible, None if past is None else past.keys_values[index])
+            kept.append(keys_values)
+        return self._leave(rows, valid), PastSteps(tuple(kept), known, counts)
 
     def quantities(
         self,
@@ -163,9 +216,13 @@ class TransformerEncoder(nn.Module):
         valid: Shaped[Tensor, "batch time"] | None = None,
         visible: Shaped[Tensor, "*batch query source"] | None = None,
         device: torch.device | None = None,
+        documents: Shaped[Tensor, "batch time"] | None = None,
     ) -> Bool[Tensor, "*rows query source"] | None:
-        """Combine what the caller permits, what is real, and causality; None if nothing is hidden."""
+        """Combine what the caller permits, what is real, documents, and causality; None if nothing is hidden."""
         allowed = resolve_visible("TransformerEncoder", visible, batch, time)
+        if documents is not None:
+            same = visibility.from_documents(documents)
+            allowed = same if allowed is None else allowed & same
         if valid is not None:
             real = visibility.from_valid(valid)
             allowed = real if allowed is None else allowed & real
@@ -187,19 +244,27 @@ class TransformerEncoder(nn.Module):
         return sum(block.state_size(time) for block in self._blocks())
 
     def _enter(
-        self, rows: Tensor, valid: Tensor | None, visible: Tensor | None, initial: object
+        self,
+        rows: Tensor,
+        valid: Tensor | None,
+        visible: Tensor | None,
+        initial: object,
+        documents: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         if initial is not None:
             remedy = "Attention keeps no state; give it the earlier steps as inputs."
             raise ConfigError(complain("TransformerEncoder", "initial", "None", type(initial).__name__, remedy))
         batch, time, _ = rows.shape
         valid = resolve_valid("TransformerEncoder", batch, time, valid=valid)
-        allowed = self.combine_visibility(batch, time, valid, visible, rows.device)
+        allowed = self.combine_visibility(batch, time, valid, visible, rows.device, documents)
         if valid is not None:
             rows = self._zero_padding("enter", rows, valid)
         if recording.is_on():
-            recording.report(self, "visibility", {}, {}, rules=self._rules(time, valid, visible, rows.device))
-        return rows if self.positions is None else self.positions(rows, valid), allowed
+            rules = self._rules(time, valid, visible, rows.device, documents)
+            recording.report(self, "visibility", {}, {}, rules=rules)
+        if self.positions is None:
+            return rows, allowed
+        return self.positions(rows, valid, None if documents is None else count_within_documents(documents)), allowed
 
     def _leave(self, rows: Tensor, valid: Tensor | None) -> Tensor:
         if self.final_norm is not None:
@@ -214,11 +279,17 @@ class TransformerEncoder(nn.Module):
         return output
 
     def _rules(
-        self, time: int, valid: Tensor | None, visible: Tensor | None, device: torch.device
+        self,
+        time: int,
+        valid: Tensor | None,
+        visible: Tensor | None,
+        device: torch.device,
+        documents: Tensor | None,
     ) -> dict[str, Tensor]:
         """Tell the ledger which rule hides which cell: True where it does."""
         rules = {"mask": None if visible is None else ~visible, "padding": None}
         rules["padding"] = None if valid is None else ~visibility.from_valid(valid)
+        rules["document"] = None if documents is None else documents.unsqueeze(2) != documents.unsqueeze(1)
         rules["causal"] = ~self._causal(time, device) if self.causal else None
         return {name: hidden for name, hidden in rules.items() if hidden is not None}
 
@@ -238,6 +309,23 @@ class TransformerEncoder(nn.Module):
         if len(made) < time or made.device != (device or made.device):
             made = self._causal_visible = visibility.causal(max(time, len(made)), device=device)
         return made[:time, :time]
+
+
+def _after(
+    past: PastSteps | None, batch: int, time: int, valid: Tensor | None, device: torch.device
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Give the positions of new steps, the real steps of each row with them, and which of all steps are real."""
+    counts = torch.zeros(batch, dtype=torch.long, device=device) if past is None else past.counts
+    known = None if past is None else past.valid
+    if valid is not None or known is not None:
+        earlier = 0 if past is None else past.keys_values[0].key.shape[2]
+        before = torch.ones(batch, earlier, dtype=torch.bool, device=device) if known is None else known
+        new = torch.ones(batch, time, dtype=torch.bool, device=device) if valid is None else valid
+        known = torch.cat([before, new], dim=1)
+    if valid is None:
+        return counts.unsqueeze(1) + torch.arange(time, device=device), counts + time, known
+    numbers = torch.where(valid, counts.unsqueeze(1) + valid.cumsum(dim=1) - 1, 0)
+    return numbers, counts + valid.sum(dim=1), known
 
 
 def _position_layer(

@@ -14,7 +14,7 @@ import torch
 from clew.data.batch import Batch
 from clew.data.recall_episodes import TOKEN_WORDS, sample_episodes
 from clew.errors import ConfigError, DataError, RunError, complain, did_you_mean
-from clew.models import PRESETS, SequenceModel, build
+from clew.models import SequenceModel, build
 from clew.models.saving import build_from_config
 from clew.runs import FORMAT, read_json, source_fingerprint
 from clew.tasks import CueRecall
@@ -22,13 +22,13 @@ from clew.training import load_weights
 from clew.walkthrough.proverb import VOCABULARY, proverb_model, words_of
 
 WORKED = "worked"
-MODELS = (*PRESETS, WORKED)
 SIZES: dict[str, dict[str, Any]] = {
     "rnn": {"hidden": 8, "embedding": 4},
     "gru": {"hidden": 8, "embedding": 4},
     "lstm": {"hidden": 8, "embedding": 4},
     "transformer": {"hidden": 8, "heads": 2, "mlp": 16, "causal": True},
 }
+MODELS = (*SIZES, WORKED)
 EPISODE_SEED = 0
 
 
@@ -71,7 +71,7 @@ def make_subject(text: str | None, model: str, backward: bool) -> Subject:
     if text is None and model in MODELS:
         raise ConfigError(complain("clew trace", "TEXT", "given with this model", "none", "Put it in quotes."))
     rows = None if text is None else _rows_of(_read(text))
-    if model in PRESETS:
+    if model in SIZES:
         assert rows is not None
         subject = _untrained(model, rows)
     elif model == WORKED:

@@ -12,6 +12,7 @@ moves, so that the loss over all tokens has a floor far above zero, under which 
 from math import log
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -29,6 +30,7 @@ from clew.errors import DataError, ShapeError, complain
 from clew.tasks.memory_signal import memory_signal
 from clew.tasks.next_token import NextToken, TokenScores
 from clew.tasks.recall_references import CHANCE_ACCURACY, CHANCE_LOSS_NATS, recall_references
+from clew.tasks.sequences import Sequences, whole
 from clew.tasks.task import Aligned, Task
 
 DIAGNOSED_EPISODES = 128
@@ -60,9 +62,10 @@ class CueRecall(Task):
     """
 
     name: ClassVar[str] = "cue_recall"
-    boundary: ClassVar[Literal["causal", "full"]] = "causal"
-    selection: ClassVar[str] = "cue_loss_nats"
-    metrics: ClassVar[tuple[str, ...]] = ("cue_loss_nats", "cue_accuracy", "all_loss_nats", "move_accuracy")
+    kind_of_head: ClassVar[Literal["sequence", "rows"]] = "rows"
+    boundary: Literal["causal", "full"] = "causal"
+    selection: str = "cue_loss_nats"
+    metrics: tuple[str, ...] = ("cue_loss_nats", "cue_accuracy", "all_loss_nats", "move_accuracy")
     chance_accuracy: ClassVar[float | None] = CHANCE_ACCURACY
     oracle_accuracy: ClassVar[float | None] = 1.0
     chance_loss_nats: ClassVar[float] = CHANCE_LOSS_NATS
@@ -107,6 +110,11 @@ class CueRecall(Task):
         """Give the arguments of the task."""
         return {"delay": self.delay, "cue_position": self.cue_position}
 
+    @property
+    def outputs(self) -> int:
+        """Number of logits: one a token."""
+        return VOCAB
+
     def align(self, batch: Batch) -> Aligned:
         """Shift the ids by one step; every position counts in the training loss.
 
@@ -125,7 +133,7 @@ class CueRecall(Task):
         self.align(batch)
         return self.next_token.loss(model, batch)
 
-    def evaluate(self, model: nn.Module, batch: Batch, chunk: int = 512) -> dict[str, float]:
+    def evaluate(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> dict[str, float]:
         """Score the query, all tokens, and the random moves.
 
         Returns:
@@ -140,11 +148,15 @@ class CueRecall(Task):
             "move_accuracy": scores.hits[self._is_random(scores)].double().mean().item(),
         }
 
-    def correct(self, model: nn.Module, batch: Batch, chunk: int = 512) -> Bool[Tensor, " batch"]:
+    def predict(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> dict[str, np.ndarray]:
+        """Give `probabilities` of the next token after each input, (batch, delay + 4, tokens)."""
+        return self.next_token.predict(model, batch, chunk)
+
+    def correct(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> Bool[Tensor, " batch"]:
         """Say for each episode whether the most probable token after RECALL is the cue."""
         return self._score(model, batch, chunk).hits[:, self.query]
 
-    def episode_losses(self, model: nn.Module, batch: Batch, chunk: int = 512) -> EpisodeLosses:
+    def episode_losses(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> EpisodeLosses:
         """Give the losses of each episode; their mean is that of `evaluate`.
 
         With a fixed cue a perfect predictor has exactly the floor in every episode, so that a model whose mean lies
@@ -153,7 +165,7 @@ class CueRecall(Task):
         losses = self._score(model, batch, chunk).losses_nats
         return EpisodeLosses(losses[:, self.query], losses.mean(dim=1))
 
-    def evidence(self, model: nn.Module, batch: Batch, chunk: int = 512) -> dict[str, int | float]:
+    def evidence(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> dict[str, int | float]:
         """Give the accuracy on random targets, of which at most 1/4 can be known, and the all-token loss."""
         scores = self._score(model, batch, chunk)
         if len(batch) < 2:
@@ -167,16 +179,17 @@ class CueRecall(Task):
             "floor_nats": self.all_loss_floor_nats,
         }
 
-    def references(self, train: Batch, test: Batch) -> list[dict[str, Any]]:
+    def references(self, train: Sequences, test: Sequences) -> list[dict[str, Any]]:
         """Score chance, oracle, uniform movement, a constant answer and the most common move."""
-        return recall_references(self.delay, self.all_loss_floor_nats, train, test)
+        return recall_references(self.delay, self.all_loss_floor_nats, whole(train), whole(test))
 
     def diagnose(self, model: nn.Module, batch: Batch) -> dict[str, float]:
         """Measure the memory signal on the first 128 episodes (see `memory_signal`)."""
         self._check_query(batch)
         return memory_signal(model, self.align(batch).inputs[:DIAGNOSED_EPISODES], self.query)
 
-    def _score(self, model: nn.Module, batch: Batch, chunk: int) -> TokenScores:
+    def _score(self, model: nn.Module, batch: Sequences, chunk: int) -> TokenScores:
+        batch = whole(batch)
         self._check_query(batch)
         return self.next_token.score(model, batch, chunk)
 

@@ -1,0 +1,481 @@
+"""Forecasting: at each step the next value of one or several series, from what is known by then.
+
+    step              0   1   2   3   4   5
+    series            5   7   6   8   9   7
+    known             a   b   c   d   e   f       what is known of the future, such as the hour
+    inputs, lag 2         7   6   8   9           with the series' value 2 steps before the target,
+                          5   7   6   8           and what is known of the target's own step
+                          c   d   e   f
+    targets               6   8   9   7           the next value
+    horizon 2                     *   *           scored in evaluation; training scores every target
+
+Step 0 is the lead: it is read only through the lag. With `difference=season` a model predicts the change against the
+value one season before the target. One-step figures give the model the true values before each target (teacher
+forcing), rollout figures only those before the horizon, after which its own predictions take their place; they answer
+different questions and never share a key.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import isclose
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from clew.data.batch import Batch
+from clew.errors import ConfigError, DataError, ShapeError, complain
+from clew.tasks.block_bootstrap import BlockInterval, block_bootstrap_interval, usual_block
+from clew.tasks.forecast_metrics import forecast_metrics, origin_errors, quantile_metrics
+from clew.tasks.forecast_references import REFERENCE_WORDS, reference_forecasts
+from clew.tasks.forecast_windows import Scaling, lead_steps
+from clew.tasks.sequences import Sequences, chunks, device_of, model_logits, put_together, real_steps
+from clew.tasks.task import Aligned, Task, evaluation_mode
+
+MODES = ("one_step", "rollout")
+
+
+class Windows(NamedTuple):
+    """Windows of equal length without padding, in the units of the batch.
+
+    Attributes:
+        rows: Their numbers in the data.
+        inputs: (windows, steps, columns).
+    """
+
+    rows: Tensor
+    inputs: Float[Tensor, "windows steps columns"]
+
+
+class Forecasting(Task):
+    """Forecast `series` series over `horizon` steps.
+
+    A perfect predictor has MAE 0; one that repeats the last value is the reference `last_value`.
+
+    The columns of the inputs are the series, then `past` covariates, then `known` ones, each at its own step; the task
+    alone shifts. What a model reads is described by `features`.
+
+    Args:
+        horizon: Steps that are forecast from an origin.
+        series: Number of series.
+        past: Covariates of which the future is not known; a rollout holds their last value.
+        known: Covariates of which the future is known.
+        lags: Steps before the target whose values are read too, each at least 2.
+        quantiles: Levels that are predicted instead of one value, with the median among them; trained by quantile loss.
+        season: Steps of the season, for the reference `seasonal_naive`.
+        difference: Predict the change against the value so many steps before the target.
+        scaling: How the series were standardized and what MASE divides by, from `chronological_windows`; figures are in
+            the units before it. Without it, figures are in the units of the inputs and there is no MASE.
+        select_by: Whether training selects on "one_step_mae" or "rollout_mae"; rollouts take a pass a step.
+
+    Raises:
+        ConfigError: If an argument is out of range.
+    """
+
+    name: ClassVar[str] = "forecasting"
+    kind_of_head: ClassVar[Literal["sequence", "rows"]] = "rows"
+    boundary: Literal["causal", "full"] = "causal"
+
+    def __init__(
+        self,
+        horizon: int,
+        series: int = 1,
+        past: int = 0,
+        known: int = 0,
+        lags: Sequence[int] = (),
+        quantiles: Sequence[float] = (),
+        season: int = 1,
+        difference: int | None = None,
+        scaling: Scaling | Mapping[str, Any] | None = None,
+        select_by: str = "one_step",
+    ) -> None:
+        self.horizon, self.series, self.past, self.known = horizon, series, past, known
+        self.lags, self.quantiles = tuple(lags), tuple(float(level) for level in quantiles)
+        self.season, self.difference, self.select_by = season, difference, select_by
+        self.scaling = Scaling.from_mapping(dict(scaling)) if isinstance(scaling, Mapping) else scaling
+        self._check()
+        self.selection = f"{select_by}_mae"
+        names = ["mae", "rmse"] + ["mase"] * (self.scaling is not None)
+        names += ["quantile_loss", "coverage"] * bool(self.quantiles)
+        self.metrics = tuple(f"{mode}_{name}" for mode in MODES for name in names)
+
+    @property
+    def outputs(self) -> int:
+        """Values of one prediction: one a series and quantile, the quantiles of a series side by side."""
+        return self.series * self.levels
+
+    @property
+    def levels(self) -> int:
+        """Values that are predicted of each series: one, or one a quantile."""
+        return len(self.quantiles) or 1
+
+    @property
+    def features(self) -> int:
+        """Columns that a model reads: series, their lags, past covariates, known ones of the target's step."""
+        return self.series * (1 + len(self.lags)) + self.past + self.known
+
+    @property
+    def lead(self) -> int:
+        """Steps before the first one that is read."""
+        return lead_steps(self.lags, self.difference)
+
+    def config(self) -> dict[str, Any]:
+        """Give the arguments of the task."""
+        return {
+            "horizon": self.horizon,
+            "series": self.series,
+            "past": self.past,
+            "known": self.known,
+            "lags": list(self.lags),
+            "quantiles": list(self.quantiles),
+            "season": self.season,
+            "difference": self.difference,
+            "scaling": None if self.scaling is None else self.scaling.to_mapping(),
+            "select_by": self.select_by,
+        }
+
+    def align(self, batch: Batch) -> Aligned:
+        """Put the next values of the series beside each step that has all its lags.
+
+        A target counts where its step, the step before it and its lags are real, and no series is NaN there.
+
+        Raises:
+            DataError: If no step has all its lags and a next one.
+            ShapeError: If the inputs do not have the columns of the task.
+        """
+        self._check_inputs(batch)
+        lead, usable = self.lead, self._usable(batch)
+        rows, targets = self._rows(batch.inputs)[:, lead:], batch.inputs[:, lead + 1 :, : self.series]
+        scored = usable & ~targets.isnan().any(dim=2)
+        valid = None if batch.valid is None else usable
+        return Aligned(rows, valid, targets, None if valid is None and bool(scored.all()) else scored)
+
+    def loss(self, model: nn.Module, batch: Batch) -> Float[Tensor, ""]:
+        """Mean over scored steps of the squared error, or the quantile loss, summed over series and quantiles.
+
+        It is in the units of the inputs; every step after the lead is trained, teacher-forced.
+
+        Raises:
+            DataError: If no target is scored.
+            ShapeError: If the model does not give `outputs` values a step.
+        """
+        aligned = self.align(batch)
+        predicted, targets = self._predicted(model, batch.inputs, aligned), aligned.targets
+        if aligned.scored is not None:
+            predicted, targets = predicted[aligned.scored], targets[aligned.scored]
+        if targets.numel() == 0:
+            got = f"none in {len(batch)} sequences"
+            raise DataError(complain("Forecasting", "scored targets of a batch", "at least 1", got))
+        predicted = predicted.reshape(-1, self.series, self.levels)
+        short = targets.reshape(-1, self.series, 1) - predicted
+        if not self.quantiles:
+            return short.square().sum(dim=(1, 2)).mean()
+        levels = torch.tensor(self.quantiles, dtype=short.dtype, device=short.device)
+        return torch.maximum(levels * short, (levels - 1) * short).sum(dim=(1, 2)).mean()
+
+    def evaluate(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> dict[str, float]:
+        """Score the last `horizon` steps of each window, one step ahead and as a rollout, in the series' own units."""
+        return self._evaluate(model, batch, chunk, MODES)
+
+    def monitor(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> dict[str, float]:
+        """Score one step ahead alone, unless training selects by rollouts."""
+        return self._evaluate(model, batch, chunk, MODES if self.select_by == "rollout" else ("one_step",))
+
+    def predict(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> dict[str, np.ndarray]:
+        """Give `one_step` and `rollout` forecasts of the last `horizon` steps of each window, in the series' own units.
+
+        Shapes are (batch, horizon, series), with a last axis of quantiles where those are predicted.
+        """
+        predicted = self._forecasts(model, batch, chunk, MODES)
+        return {mode: values if self.quantiles else values[..., 0] for mode, values in predicted.items()}
+
+    def forecast(
+        self,
+        model: nn.Module,
+        history: Float[Tensor, "windows steps columns"],
+        known: Float[Tensor, "windows future known"] | None = None,
+        horizon: int | None = None,
+    ) -> Float[np.ndarray, "windows horizon series levels"]:
+        """Go on beyond the end of the data, by feeding predictions back.
+
+        Of quantiles the median is fed back, so that the others do not widen with the steps as they should; their
+        coverage over rolling origins is in the metrics.
+
+        Args:
+            model: A model with a prediction a step, recurrent or a Transformer.
+            history: Inputs up to the last step that is known, longer than the lead.
+            known: Known covariates of the steps that are forecast; needed where the task has any.
+            horizon: Steps; by default the task's.
+
+        Returns:
+            Forecasts in the series' own units.
+
+        Raises:
+            ConfigError: If `horizon` is below 1.
+            DataError: If the history is not longer than the lead, or what is known of the future is missing.
+            ShapeError: If the columns do not fit the task.
+        """
+        horizon = self.horizon if horizon is None else horizon
+        self._check_inputs(Batch(history), next_steps=0)
+        if horizon < 1:
+            raise ConfigError(complain("Forecasting.forecast", "horizon", "at least 1", horizon))
+        if (0 if known is None else known.shape[2]) != self.known or (known is not None and known.shape[1] < horizon):
+            rule = f"{self.known} columns of at least {horizon} steps"
+            got = "none" if known is None else f"{known.shape[2]} columns of {known.shape[1]} steps"
+            raise DataError(complain("Forecasting.forecast", "known covariates of the future", rule, got))
+        with evaluation_mode(model), torch.no_grad():
+            return self._in_units(self._rollout(model, history, known, horizon))
+
+    def references(self, train: Sequences, test: Sequences) -> list[dict[str, Any]]:
+        """Score last value, seasonal naive and drift on the same windows, one step ahead and as rollouts.
+
+        A seasonal naive forecast has no figures where the history of a window is shorter than the season.
+        """
+        rows = []
+        for name, words in REFERENCE_WORDS.items():
+            row: dict[str, Any] = {"name": name, "words": words} | dict.fromkeys(self.metrics)
+            for mode in MODES:
+                predicted = self._reference(test, name, mode)
+                if predicted is not None:
+                    figures = forecast_metrics(predicted, self._targets(test), self._seasonal_error)
+                    row |= {f"{mode}_{metric}": value for metric, value in figures.items()}
+            rows.append(row)
+        return rows
+
+    def compare(
+        self,
+        model: nn.Module,
+        windows: Sequences,
+        reference: str = "seasonal_naive",
+        mode: str = "rollout",
+        *,
+        origin_stride: int | None = None,
+        block: int | None = None,
+        resamples: int = 2000,
+        seed: int = 0,
+        chunk: int = 512,
+    ) -> BlockInterval:
+        """Give an interval for the model's error minus a reference's, over rolling origins by circular blocks.
+
+        The error is the mean absolute one, divided by the seasonal error where it is known. An interval below 0 says
+        that this model is better than the reference over such origins.
+
+        Args:
+            model: A trained model.
+            windows: One a rolling origin, in order of time.
+            reference: "last_value", "seasonal_naive" or "drift".
+            mode: "one_step" or "rollout".
+            origin_stride: Steps from one origin to the next; by default the horizon.
+            block: Origins of a block; by default the cube root of their number, at least those whose targets overlap.
+            resamples: How often origins are drawn again.
+            seed: Draws them.
+            chunk: Windows that are forecast together.
+
+        Raises:
+            ConfigError: If a name is unknown or a number out of range.
+            DataError: If the reference has no forecast, or there are fewer than 2 origins.
+        """
+        if reference not in REFERENCE_WORDS or mode not in MODES:
+            rule = f"one of {', '.join(REFERENCE_WORDS)}, and one of {', '.join(MODES)}"
+            raise ConfigError(complain("Forecasting.compare", "reference and mode", rule, f"{reference}, {mode}"))
+        baseline = self._reference(windows, reference, mode)
+        if baseline is None:
+            rule = f"at least one season of {self.season} steps"
+            raise DataError(complain("Forecasting.compare", "the history of a window", rule, "fewer"))
+        points = self._points(self._forecasts(model, windows, chunk, (mode,))[mode])
+        targets = self._targets(windows)
+        differences = origin_errors(points, targets, self._seasonal_error)
+        differences = differences - origin_errors(baseline, targets, self._seasonal_error)
+        overlap = -(-self.horizon // (origin_stride or self.horizon))
+        block = usual_block(len(differences), overlap) if block is None else block
+        return block_bootstrap_interval(differences, block=block, resamples=resamples, seed=seed)
+
+    @property
+    def _seasonal_error(self) -> tuple[float, ...] | None:
+        return None if self.scaling is None else self.scaling.seasonal_error
+
+    def _evaluate(self, model: nn.Module, data: Sequences, chunk: int, modes: Sequence[str]) -> dict[str, float]:
+        targets, figures = self._targets(data), {}
+        for mode, predicted in self._forecasts(model, data, chunk, modes).items():
+            scores = forecast_metrics(self._points(predicted), targets, self._seasonal_error)
+            if self.quantiles:
+                scores |= quantile_metrics(predicted, targets, self.quantiles)
+            figures |= {f"{mode}_{name}": value for name, value in scores.items()}
+        return figures
+
+    def _points(
+        self, predicted: Float[np.ndarray, "origins horizon series levels"]
+    ) -> Float[np.ndarray, "origins horizon series"]:
+        return predicted[..., self._middle]
+
+    @property
+    def _middle(self) -> int:
+        return self.quantiles.index(0.5) if self.quantiles else 0
+
+    def _forecasts(
+        self, model: nn.Module, data: Sequences, chunk: int, modes: Sequence[str]
+    ) -> dict[str, Float[np.ndarray, "origins horizon series levels"]]:
+        parts: dict[str, list[tuple[Tensor, Tensor]]] = {mode: [] for mode in modes}
+        with evaluation_mode(model), torch.no_grad():
+            for index, inputs in self._windows(data, chunk, device_of(model)):
+                if "one_step" in modes:
+                    aligned = self.align(Batch(inputs))
+                    predicted = self._ordered(self._predicted(model, inputs, aligned)[:, -self.horizon :])
+                    parts["one_step"].append((index, torch.from_numpy(self._in_units(predicted))))
+                if "rollout" in modes:
+                    history, future = inputs[:, : -self.horizon], inputs[:, -self.horizon :]
+                    known = future[..., self.series + self.past :] if self.known else None
+                    predicted = self._rollout(model, history, known, self.horizon)
+                    parts["rollout"].append((index, torch.from_numpy(self._in_units(predicted))))
+        return {mode: put_together(rows, torch.nan).numpy() for mode, rows in parts.items()}
+
+    def _rollout(
+        self,
+        model: nn.Module,
+        history: Float[Tensor, "windows steps columns"],
+        known: Float[Tensor, "windows future known"] | None,
+        horizon: int,
+    ) -> Float[Tensor, "windows horizon outputs"]:
+        """Predict step by step; `steps` holds the truth up to the origin and predictions after it."""
+        end, future = history.shape[1], history[:, -1:].expand(-1, horizon, -1)
+        steps = torch.cat([history, future], dim=1)
+        if known is not None:
+            steps[:, end:, self.series + self.past :] = known[:, :horizon]
+        predicted = []
+        for step in range(end, end + horizon):
+            aligned = Aligned(self._rows(steps[:, : step + 1])[:, self.lead :], None, steps[:, self.lead + 1 :], None)
+            values = self._ordered(self._predicted(model, steps[:, : step + 1], aligned)[:, -1])
+            steps[:, step, : self.series] = values.reshape(-1, self.series, self.levels)[..., self._middle]
+            predicted.append(values)
+        return torch.stack(predicted, dim=1)
+
+    def _predicted(
+        self, model: nn.Module, inputs: Float[Tensor, "batch time columns"], aligned: Aligned
+    ) -> Float[Tensor, "batch steps outputs"]:
+        """Ask the model, and add what a difference is taken against."""
+        rows = aligned.inputs
+        values = model_logits("Forecasting", model, rows, aligned.valid, (*rows.shape[:2], self.outputs))
+        values = values.reshape(*rows.shape[:2], self.series, self.levels)
+        if self.difference is not None:
+            first = self.lead + 1 - self.difference
+            base = inputs[:, first : first + rows.shape[1], : self.series].unsqueeze(3)
+            values = values + (base if aligned.valid is None else base.masked_fill(~aligned.valid[..., None, None], 0))
+        return values.flatten(2)
+
+    def _ordered(self, values: Float[Tensor, "windows *steps outputs"]) -> Float[Tensor, "windows *steps outputs"]:
+        """Sort the quantiles of each series, so that they do not cross."""
+        split = values.reshape(*values.shape[:-1], self.series, self.levels)
+        return split.sort(dim=-1).values.reshape(values.shape) if self.quantiles else values
+
+    def _in_units(self, values: Float[Tensor, "*rows outputs"]) -> Float[np.ndarray, "*rows series levels"]:
+        array = values.double().cpu().numpy().reshape(*values.shape[:-1], self.series, self.levels)
+        if self.scaling is None:
+            return array
+        return array * np.asarray(self.scaling.scale)[:, None] + np.asarray(self.scaling.center)[:, None]
+
+    def _targets(self, data: Sequences) -> Float[np.ndarray, "origins horizon series"]:
+        parts = []
+        for index, inputs in self._windows(data, 512, None):
+            values = self._values(inputs)[:, -self.horizon :]
+            parts.append((index, torch.from_numpy(values)))
+        return put_together(parts, torch.nan).numpy()
+
+    def _reference(self, data: Sequences, name: str, mode: str) -> Float[np.ndarray, "origins horizon series"] | None:
+        parts = []
+        for index, inputs in self._windows(data, 512, None):
+            predicted = reference_forecasts(self._values(inputs), self.horizon, self.season, name, mode)
+            if predicted is None:
+                return None
+            parts.append((index, torch.from_numpy(predicted)))
+        return put_together(parts, torch.nan).numpy()
+
+    def _values(self, inputs: Float[Tensor, "windows steps columns"]) -> Float[np.ndarray, "windows steps series"]:
+        """Give the series in their own units."""
+        values = inputs[..., : self.series].double().cpu().numpy()
+        if self.scaling is None:
+            return values
+        return values * np.asarray(self.scaling.scale) + np.asarray(self.scaling.center)
+
+    def _windows(self, data: Sequences, chunk: int, device: torch.device | None) -> list[Windows]:
+        """Take windows without their padding, those of equal length together.
+
+        Raises:
+            DataError: If there is none, or one is not longer than lead and horizon.
+        """
+        windows = []
+        for index, batch in chunks(data, chunk, device):
+            self._check_inputs(batch)
+            lengths = real_steps(batch).sum(dim=1).cpu()
+            for length in lengths.unique().tolist():
+                rows = (lengths == length).nonzero().squeeze(1)
+                if length < self.lead + self.horizon + 1:
+                    rule = f"at least lead + 1 + horizon = {self.lead + 1 + self.horizon} real steps long"
+                    remedy = "Take a shorter horizon or lag, or longer windows."
+                    got = f"{length} at row {int(index[rows[0]])}"
+                    raise DataError(complain("Forecasting", "windows", rule, got, remedy))
+                part = batch.select(rows)
+                inputs = part.inputs if part.valid is None else part.inputs[part.valid].reshape(len(rows), length, -1)
+                windows.append(Windows(index[rows], inputs))
+        if not windows:
+            raise DataError(complain("Forecasting", "windows", "at least 1", "none"))
+        return windows
+
+    def _rows(self, inputs: Float[Tensor, "batch time columns"]) -> Float[Tensor, "batch steps features"]:
+        """Put beside each step its lags and what is known of the next one; lags before the start hold any value."""
+        series, past = inputs[..., : self.series], inputs[..., self.series : self.series + self.past]
+        lags = [_shifted(series, lag - 1) for lag in self.lags]
+        parts = [series[:, :-1], *(lag[:, :-1] for lag in lags), past[:, :-1], inputs[:, 1:, self.series + self.past :]]
+        return torch.cat(parts, dim=2)
+
+    def _usable(self, batch: Batch) -> Bool[Tensor, "batch steps"]:
+        """Say at which steps after the lead the step, the next one and all lags of that are real."""
+        valid = real_steps(batch)
+        usable = valid[:, :-1] & valid[:, 1:]
+        for lag in (*self.lags, *([] if self.difference is None else [self.difference])):
+            usable = usable & _shifted(valid, lag - 1)[:, :-1]
+        return usable[:, self.lead :]
+
+    def _check_inputs(self, batch: Batch, next_steps: int = 1) -> None:
+        inputs, columns = batch.inputs, self.series + self.past + self.known
+        if inputs.ndim != 3 or inputs.shape[2] != columns or not inputs.is_floating_point():
+            rule = f"floats (batch, time, {columns}): {self.series} series, {self.past} past, {self.known} known"
+            raise ShapeError(complain("Forecasting", "inputs", rule, f"{tuple(inputs.shape)} of {inputs.dtype}"))
+        if inputs.shape[1] < self.lead + 1 + next_steps:
+            rule = f"at least {self.lead + 1 + next_steps} steps long, of which {self.lead} are the lead"
+            raise DataError(complain("Forecasting", "windows", rule, inputs.shape[1], "Take shorter lags."))
+
+    def _check(self) -> None:
+        where = "Forecasting"
+        for name, value, least in (
+            ("horizon", self.horizon, 1),
+            ("series", self.series, 1),
+            ("past", self.past, 0),
+            ("known", self.known, 0),
+            ("season", self.season, 1),
+            ("difference", 1 if self.difference is None else self.difference, 1),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ConfigError(complain(where, name, f"a whole number of at least {least}", value))
+        if any(lag < 2 for lag in self.lags) or len(set(self.lags)) != len(self.lags):
+            remedy = "The value one step before the target is read anyway."
+            raise ConfigError(complain(where, "lags", "different whole numbers of at least 2", self.lags, remedy))
+        is_rising = all(low < high for low, high in zip(self.quantiles, self.quantiles[1:], strict=False))
+        if self.quantiles and (not is_rising or not self.quantiles[0] > 0 or not self.quantiles[-1] < 1):
+            raise ConfigError(complain(where, "quantiles", "rising, in (0, 1)", self.quantiles))
+        if self.quantiles and not any(isclose(level, 0.5, abs_tol=0) for level in self.quantiles):
+            remedy = "The median is what is fed back and scored as one value."
+            raise ConfigError(complain(where, "quantiles", "with 0.5 among them", self.quantiles, remedy))
+        if self.scaling is not None and len(self.scaling.center) != self.series:
+            got = f"for {len(self.scaling.center)}"
+            raise ConfigError(complain(where, "scaling", f"for {self.series} series", got))
+        if self.select_by not in MODES:
+            raise ConfigError(complain(where, "select_by", " or ".join(MODES), f"'{self.select_by}'"))
+
+
+def _shifted(steps: Tensor, by: int) -> Tensor:
+    """Move steps later by `by`, so that each step holds what was `by` steps before; what comes in holds zeros."""
+    if by == 0:
+        return steps
+    kept = steps[:, : max(0, steps.shape[1] - by)]
+    return torch.cat([steps.new_zeros(steps.shape[0], steps.shape[1] - kept.shape[1], *steps.shape[2:]), kept], dim=1)
