@@ -14,6 +14,9 @@ _FUNCTIONS = {
     "audit": "clew.checks",
     "audit_data": "clew.checks",
     "compare": "clew.lab",
+    "fit": "clew.runs",
+    "load": "clew.runs",
+    "plan_training": "clew.runs.planning",
     "record": "clew.ledger",
 }
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from checks.models import Keyword, Recurrent
-from clew.checks import audit
+from clew.checks import audit, quick_audit
 from clew.errors import AuditError, ShapeError
 
 torch.set_num_threads(1)
@@ -143,3 +143,21 @@ def test_what_was_never_touched_is_not_applicable() -> None:
     assert {"future", "determinism", "batch_mates", "batch_order"} <= {
         finding.name for finding in constant.findings if finding.status == "not applicable"
     }
+
+
+@pytest.mark.parametrize(("width", "seen"), [(4, 1), (2048, 2)])
+def test_small_work_takes_one_thread_and_the_number_is_put_back(width: int, seen: int) -> None:
+    counts: set[int] = set()
+
+    def call(model: nn.Module, values: Tensor, _: None) -> Tensor:
+        counts.add(torch.get_num_threads())
+        return model(values)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        quick_audit(nn.Linear(4, width), torch.randn(4, 1024, 4), "full", call=call, ordered=False)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert counts == {seen}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from clew.cli.application import COMMANDS
 from clew.cli.faults import UsageError, explain
 from clew.errors import ClewError, RunError
 
@@ -29,7 +30,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
     ("words", "line"),
     [
         (["recal"], "clew: command must be a known one, got 'recal'. Did you mean 'recall'?"),
-        (["banana"], "clew: command must be a known one, got 'banana'. Known: audit, recall, trace, walkthrough."),
+        (["banana"], f"clew: command must be a known one, got 'banana'. Known: {', '.join(sorted(COMMANDS))}."),
         (["--verion"], "clew: option must be a known one, got '--verion'. Did you mean '--version'?"),
         (
             ["recall", "--epoch", "3"],

@@ -13,7 +13,8 @@ from typing import IO
 import pytest
 from rich.console import Console
 
-from clew.cli.progress import LineProgress, LiveProgress, Pace, duration, progress_for
+from clew.cli.display import duration
+from clew.cli.progress import LineProgress, LiveProgress, Pace, progress_for
 from clew.lab.progress import Progress, SilentProgress
 
 VALIDATION = {"cue_loss_nats": 1.1, "cue_accuracy": 0.625, "move_accuracy": 0.25}

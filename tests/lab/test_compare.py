@@ -19,6 +19,7 @@ from clew.lab import comparison as comparison_room
 from clew.lab import jobs as jobs_room
 from clew.lab.plan import plan_runs
 from clew.runs import RunFolder, lock_folder
+from clew.runs import keeping as keeping_room
 from clew.tasks import CueRecall, NextToken
 from clew.training import TrainConfig
 
@@ -87,7 +88,7 @@ def test_worker_processes_give_the_bits_of_this_process(undisturbed, tmp_path):
 
 def test_a_finished_run_is_not_run_again(undisturbed, monkeypatch):
     comparison, out = undisturbed
-    monkeypatch.setattr(jobs_room, "train_epoch", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(keeping_room, "train_epoch", lambda *_: pytest.fail("trained again"))
     again = run(out)
     assert again.rows == comparison.rows
     assert again.timings == comparison.timings
@@ -111,7 +112,7 @@ def test_an_interrupted_comparison_ends_in_the_same_bits(
     undisturbed, tmp_path, monkeypatch, stop_after, checkpoint_seconds
 ):
     comparison, finished = undisturbed
-    monkeypatch.setattr(jobs_room, "CHECKPOINT_SECONDS", checkpoint_seconds)
+    monkeypatch.setattr(keeping_room, "CHECKPOINT_SECONDS", checkpoint_seconds)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "out", progress=StopAfter(stop_after))
     assert run(tmp_path / "out").rows == comparison.rows
@@ -235,7 +236,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_checkpoint(tmp_path, monkeyp
         real(handle)
 
     with pytest.raises(KeyboardInterrupt):
-        monkeypatch.setattr(jobs_room, "CHECKPOINT_SECONDS", 0.0)
+        monkeypatch.setattr(keeping_room, "CHECKPOINT_SECONDS", 0.0)
         run(tmp_path / "out", recipes=RECIPES[:1], seeds=[1], progress=StopAfter(2))
     last = next((tmp_path / "out/runs").glob("*/last.safetensors"))
     before = last.read_bytes()

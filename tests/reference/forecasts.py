@@ -27,7 +27,7 @@ def pinball(predicted: np.ndarray, targets: np.ndarray, levels: list[float]) -> 
     return sum(total) / len(total)
 
 
-def forecast(name: str, mode: str, values: list[float], horizon: int, season: int) -> list[float]:
+def forecast(name: str, mode: str, values: list[float], horizon: int, season: int, mean: float) -> list[float]:
     """Forecast the last `horizon` of one window of one series."""
     history = len(values) - horizon
     forecasts: list[float] = []
@@ -37,6 +37,8 @@ def forecast(name: str, mode: str, values: list[float], horizon: int, season: in
             forecasts.append(seen[-1])
         elif name == "seasonal_naive":
             forecasts.append(seen[step - season])
+        elif name == "training_mean":
+            forecasts.append(mean)
         else:
             end = step if mode == "one_step" else history
             slope = (values[end - 1] - values[0]) / (end - 1)

@@ -17,10 +17,23 @@ FLAGS = {
         "TARGET", "--boundary", "--data", "--force", "--group", "--horizon", "--html", "--inputs", "--json", "--label",
         "--self-test", "--time", "--validation", "--vocab", "--window",
     },
+    "compare": {"CONFIG", "--json", "--out", "--set", "--workers", "-o"},
+    "data": {"FILE", "--json", "--set"},
+    "evaluate": {"RUN", "FILE", "--json"},
+    "export": {"RUN", "--force", "--json", "--onnx"},
+    "forecast": {"RUN", "FILE", "--force", "--horizon", "--json", "--known", "--out", "--plot", "-o"},
+    "generate": {
+        "RUN", "--json", "--prompt", "--rule", "--seed", "--stop", "--temperature", "--tokens", "--top-k", "--top-p",
+    },
+    "predict": {"RUN", "FILE", "--batch-size", "--force", "--json", "--out", "-o"},
     "recall": {
         "--cue-position", "--delays", "--epochs", "--json", "--out", "--quick", "--recipes", "--seeds", "--workers",
     },
     "trace": {"TEXT", "--backward", "--html", "--json", "--model", "--row", "--show", "--step"},
+    "train": {
+        "FILE", "--config", "--force", "--json", "--model", "--out", "--seed", "--set", "--task", "--test",
+        "--validation", "-o",
+    },
     "walkthrough": {"--json", "--only", "--out"},
 }  # fmt: skip
 HELP_SECONDS = 0.5

@@ -9,8 +9,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 ROOMS = (
-    "errors", "files", "shapes", "visibility", "rendering", "ledger", "layers", "models", "data", "tasks", "checks",
-    "generation", "training", "runs", "lab", "walkthrough", "report", "explorer", "cli",
+    "errors", "files", "threads", "shapes", "visibility", "rendering", "ledger", "layers", "models", "data", "tasks",
+    "checks", "generation", "training", "runs", "lab", "walkthrough", "report", "explorer", "cli",
 )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ import clew
 
 PACKAGE = Path(__file__).parents[2] / "src" / "clew"
 PUBLIC = [
-    "Recipe", "Splits", "__version__", "audit", "audit_data", "checks", "compare", "data", "errors", "lab",
-    "layers", "ledger", "models", "record", "tasks", "training", "visibility",
+    "Recipe", "Splits", "__version__", "audit", "audit_data", "checks", "compare", "data", "errors", "fit", "lab",
+    "layers", "ledger", "load", "models", "plan_training", "record", "tasks", "training", "visibility",
 ]  # fmt: skip
 PACKAGES = sorted(
     ".".join(("clew", *path.parent.relative_to(PACKAGE).parts)) for path in PACKAGE.rglob("*/__init__.py")

@@ -51,6 +51,8 @@ def test_sequences_are_cut_each_by_its_own_time() -> None:
     assert set(train.ravel()) == {*range(20), *range(40, 70)}
     assert set(test[:, -2:].ravel()) == {*range(30, 40), *range(85, 100 - 1)}
     assert (np.diff(train, axis=1) == 1).all() and (np.diff(test, axis=1) == 1).all()
+    assert list(parts.train.ids) == ["0"] * 15 + ["1"] * 25
+    assert list(parts.test.ids) == ["0"] * 5 + ["1"] * 7
 
 
 def test_scaling_comes_from_the_training_steps_alone() -> None:

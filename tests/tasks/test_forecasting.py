@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from clew.data import Batch
+from clew.data import Batch, SequenceData
 from clew.errors import ConfigError, DataError, ShapeError
 from clew.models import build
 from clew.tasks import Forecasting, Scaling
@@ -56,7 +56,7 @@ def test_a_difference_is_taken_against_the_value_before_the_target(difference: i
 
 
 @pytest.mark.parametrize("mode", ["one_step", "rollout"])
-@pytest.mark.parametrize("name", ["last_value", "seasonal_naive", "drift"])
+@pytest.mark.parametrize("name", ["last_value", "seasonal_naive", "drift", "training_mean"])
 def test_references_equal_plain_twins(name: str, mode: str) -> None:
     task = Forecasting(6, series=2, season=SEASON, scaling=SCALING)
     rows = windows()
@@ -64,7 +64,13 @@ def test_references_equal_plain_twins(name: str, mode: str) -> None:
     values = in_units(rows)
     predicted = np.stack(
         [
-            np.stack([twin.forecast(name, mode, one[:, series].tolist(), 6, SEASON) for series in range(2)], axis=1)
+            np.stack(
+                [
+                    twin.forecast(name, mode, one[:, series].tolist(), 6, SEASON, SCALING.center[series])
+                    for series in range(2)
+                ],
+                axis=1,
+            )
             for one in values
         ]
     )
@@ -169,6 +175,35 @@ def test_a_comparison_says_by_how_much_a_model_is_better() -> None:
     assert task.compare(shifted(0.0), batch, origin_stride=1).block == 4
 
 
+def test_all_comparisons_are_the_single_ones_and_keep_to_sequences() -> None:
+    task = Forecasting(4, series=2, season=SEASON, scaling=SCALING)
+    steps = windows(40).float()
+    model = build("gru", features=2, outputs=2, hidden=4)
+    found = task.compare_all(model, Batch(steps), origin_stride=2)
+    assert len(found) == 2 * len(task.reference_names)
+    for one in found:
+        single = task.compare(model, Batch(steps), one["reference"], one["mode"], origin_stride=2)
+        assert single._asdict() == {name: one[name] for name in single._fields}
+    flat, borders = steps.reshape(-1, 2).numpy(), np.arange(41) * 14
+    numbered = SequenceData(flat, borders)
+    named = SequenceData(flat, borders, ids=[f"s{number // 3}" for number in range(40)])
+    assert task.compare(model, numbered, origin_stride=1).block == 4
+    assert task.compare(model, named, origin_stride=1).block == 3
+    assert {one["block"] for one in task.compare_all(model, named, origin_stride=1)} == {3}
+
+
+def test_zero_is_a_reference_of_series_that_stay_around_it() -> None:
+    def names(center: float) -> list[str]:
+        return Forecasting(2, scaling=Scaling((center,), (1.0,), 1, (1.0,))).reference_names
+
+    assert "zero" in names(-0.9) and "zero" not in names(1.1)
+    assert "zero" not in Forecasting(2).reference_names
+    task, batch = Forecasting(3, series=2, scaling=Scaling((0.5, 0.0), (2.0, 1.0), 1, (1.0, 2.0))), Batch(windows())
+    rows = {row["name"]: row for row in task.references(batch, batch)}
+    targets = task.scaling.scale * batch.inputs[:, -3:].numpy() + task.scaling.center
+    assert rows["zero"]["one_step_mae"] == rows["zero"]["rollout_mae"] == pytest.approx(np.abs(targets).mean())
+
+
 def test_a_history_shorter_than_the_season_has_no_seasonal_figures() -> None:
     task = Forecasting(3, season=50)
     batch = Batch(windows(columns=1))
@@ -176,6 +211,9 @@ def test_a_history_shorter_than_the_season_has_no_seasonal_figures() -> None:
     assert rows["seasonal_naive"]["one_step_mae"] is None and rows["last_value"]["one_step_mae"] > 0
     with pytest.raises(DataError, match="the history of a window must be at least one season of 50 steps"):
         task.compare(Function(lambda x, valid: x), batch)
+    assert rows["training_mean"]["one_step_mae"] is None
+    with pytest.raises(DataError, match="scaling must be known for the training mean"):
+        task.compare(Function(lambda x, valid: x), batch, "training_mean")
 
 
 @pytest.mark.parametrize(

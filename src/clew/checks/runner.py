@@ -34,13 +34,15 @@ from clew.checks.padding_content import check_mask_polarity, check_padding_conte
 from clew.checks.padding_side import check_padding_side
 from clew.checks.position import check_position
 from clew.checks.power import measure_power
-from clew.checks.preserving import preserved
+from clew.checks.preserving import modules_behind, preserved
 from clew.checks.reading import read_sample
 from clew.checks.reading_ahead import check_boundary, check_future
 from clew.checks.report import AuditReport
+from clew.checks.sample import Sample
 from clew.checks.state_carry import check_state_carry
 from clew.checks.target_shift import check_target_shift
 from clew.errors import AuditError, complain
+from clew.threads import on_threads
 
 Check = Callable[[Examination], Finding]
 CHECKS_OF_INFLUENCE = {"future": check_future, "boundary": check_boundary, "position": check_position}
@@ -78,6 +80,10 @@ QUICK = (
     "loss_weight",
 )
 """What `quick_audit` tries; the other checks are not applicable there."""
+
+
+SHARED_WORK = 2e7
+"""Weights times steps of a pass from which it is worth to share its work between threads."""
 
 
 def audit(
@@ -173,7 +179,7 @@ def _audited(
         options.targets = options.targets[kept]
     if isinstance(boundary, Tensor) and boundary.ndim == 3 and len(boundary) == len(kept):
         boundary = boundary[kept]
-    with preserved(model):
+    with preserved(model), on_threads(_threads(model, sample)):
         exam = examine(model, sample, boundary, options, generator)
         if options.loss is not None and options.targets is not None:
             probe_loss(exam)  # a loss that does not fit is an error of the call, not a finding
@@ -184,6 +190,12 @@ def _audited(
         _run(exam, LATE)
         _tell_once(exam)
         return _report(exam, influence, perf_counter() - started)
+
+
+def _threads(model: Any, sample: Sample) -> int:
+    """Give small work one thread: sharing it costs more than it saves, many times more on a busy machine."""
+    weights = sum(p.numel() for module in modules_behind(model) for p in module._parameters.values() if p is not None)
+    return 1 if weights * sample.batch * sample.time < SHARED_WORK else torch.get_num_threads()
 
 
 def _require_made_up_content(exam: Examination) -> None:

@@ -16,8 +16,16 @@ from clew.cli.output import OutputClosedError, abandon_output, accept_any_charac
 
 COMMANDS = {
     "audit": ("clew.cli.audit:audit", "What a model reads that it must not, or what splits of data share."),
+    "compare": ("clew.cli.compare:compare", "Recipes x seeds on files of yours, under one protocol."),
+    "data": ("clew.cli.data:data", "What a file holds, and what each task would do with it."),
+    "evaluate": ("clew.cli.evaluate:evaluate", "The sealed test part of a run, once; or another file."),
+    "export": ("clew.cli.export:export", "A trained model as an ONNX file, with proof that it gives the same numbers."),
+    "forecast": ("clew.cli.forecast:forecast", "Series beyond their end."),
+    "generate": ("clew.cli.generate:generate", "Text that goes on from a prompt."),
+    "predict": ("clew.cli.predict:predict", "Labels for the sequences of a file, as a file of the same kind."),
     "recall": ("clew.cli.recall:recall", "The memory experiment: recurrent and attention models recall a cue."),
     "trace": ("clew.cli.trace:trace", "A text through a model: every quantity, forward and backward."),
+    "train": ("clew.cli.train:train", "A model from a file of yours, into a run folder."),
     "walkthrough": ("clew.cli.walkthrough:walkthrough", "Every table, figure and exercise of the worked example."),
 }
 

@@ -38,10 +38,12 @@ class FailedRunsError(ClewError):
 
 
 def explain(error: BaseException) -> tuple[str, int]:
-    """Turn an error into the line to print and the code to exit with."""
+    """Turn an error into the line to print and the code to exit with; the problems of a file are a line each."""
     if isinstance(error, KeyboardInterrupt):
         return f"Interrupted. {error}".rstrip(), INTERRUPTED
     text, exit_code = _describe(error)
+    if getattr(error, "problems", ()):  # of a file: a line each
+        return "\n".join(f"Error: {line.strip()}" for line in text.splitlines()), exit_code
     return "Error: " + "; ".join(line.strip() for line in text.splitlines() if line.strip()), exit_code
 
 

@@ -8,36 +8,19 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING
 
+from clew.cli.display import Display, Lines, TextStream, console_of, duration
 from clew.lab.progress import Progress, SilentProgress
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.live import Live
-
-REFRESHES_PER_SECOND = 4
-
-
-@runtime_checkable
-class TextStream(Protocol):
-    """What is needed of stderr."""
-
-    def write(self, text: str, /) -> int: ...
-
-    def flush(self) -> None: ...
-
-    def isatty(self) -> bool: ...
 
 
 def progress_for(stream: TextStream) -> Progress:
     """Choose the listener that suits a stream; a terminal that cannot move its cursor gets plain lines."""
-    if not stream.isatty():
-        return LineProgress(stream)
-    from rich.console import Console
-
-    console = Console(file=cast("IO[str]", stream), highlight=False, markup=False)
-    return LineProgress(stream) if console.is_dumb_terminal else LiveProgress(console)
+    console = console_of(stream)
+    return LineProgress(stream) if console is None else LiveProgress(console)
 
 
 @dataclass
@@ -95,24 +78,12 @@ class Pace:
         return f"{elapsed}, about {duration(remaining)} left" if remaining is not None else elapsed
 
 
-def duration(seconds: float) -> str:
-    """Write a length of time as a clock does.
-
-    >>> duration(75.2), duration(3725)
-    ('1:15', '1:02:05')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-class LineProgress(SilentProgress):
+class LineProgress(Lines, SilentProgress):
     """One line when it starts, one for each run that ends, with the time so far and the time left."""
 
     def __init__(self, stream: TextStream, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._pace = Pace(clock)
-        self._is_heard = True
 
     def begin(self, total_runs: int, finished: int) -> None:
         self._pace.begin(total_runs, finished)
@@ -134,14 +105,6 @@ class LineProgress(SilentProgress):
 
     def failed(self, run_label: str, reason: str) -> None:
         self._end_run(run_label, f"failed: {reason}")
-
-    def note(self, text: str) -> None:
-        if not self._is_heard:
-            return
-        try:
-            print(text, file=self._stream, flush=True)
-        except OSError:  # the reader is gone
-            self._is_heard = False
 
     def _end_run(self, run_label: str, words: str) -> None:
         self._pace.end_run(run_label)
@@ -166,28 +129,18 @@ class ActiveRun:
         return f"epoch {self.epoch}/{self.epochs}", loss, accuracy, rate
 
 
-class LiveProgress(SilentProgress):
+class LiveProgress(Display, SilentProgress):
     """A bar over all runs, and below it a line for each run under way; runs that ended scroll away above it."""
 
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
-        self._console = console
+        super().__init__(console)
         self._pace = Pace(clock)
         self._active: dict[str, ActiveRun] = {}
-        self._live: Live | None = None
 
     def begin(self, total_runs: int, finished: int) -> None:
-        from rich.live import Live
-
         self._pace.begin(total_runs, finished)
         self.note(_start_line(total_runs, finished))
-        self._live = Live(
-            console=self._console,
-            get_renderable=self._render,
-            refresh_per_second=REFRESHES_PER_SECOND,
-            redirect_stdout=False,
-            transient=True,
-        )
-        self._live.start()
+        self.start(self._render)
 
     def epoch(
         self,
@@ -207,14 +160,6 @@ class LiveProgress(SilentProgress):
 
     def failed(self, run_label: str, reason: str) -> None:
         self._end_run(run_label, f"failed: {reason}")
-
-    def note(self, text: str) -> None:
-        self._console.print(text, soft_wrap=True)
-
-    def close(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
     def _end_run(self, run_label: str, words: str) -> None:
         self._active.pop(run_label, None)

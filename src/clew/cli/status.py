@@ -2,7 +2,7 @@
 
 from types import TracebackType
 
-from clew.cli.progress import TextStream
+from clew.cli.display import TextStream
 
 LONGEST = 78
 _CLEAR = "\r\x1b[K"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from clew.cli.faults import UsageError
 from clew.cli.output import print_result, result_console
-from clew.errors import ConfigError, LedgerError
+from clew.errors import ConfigError, LedgerError, complain
 from clew.files import dump_json, write_atomically
 
 _several = Parameter(consume_multiple=(1, None), negative=())
@@ -21,9 +21,10 @@ _EQUATION = re.compile(r" {6}.*")
 
 def trace(
     text: str | None = None,
+    file: str | None = None,
     /,
     *,
-    model: str = "transformer",
+    model: str | None = None,
     show: Annotated[list[str] | None, _several] = None,
     backward: Annotated[bool, _switch] = False,
     row: int = 0,
@@ -31,30 +32,34 @@ def trace(
     html: Path | None = None,
     json: Annotated[bool, _switch] = False,
 ) -> None:
-    """Follow a text through a model: every named quantity, what it was and how it was computed.
+    """Follow a text, or a sequence of a file, through a model: every named quantity and how it was computed.
 
     Words are lowercased and split at spaces, punctuation is dropped. An untrained model takes the text's own words as
-    its vocabulary; a run folder and the worked example know theirs and refuse others.
+    its vocabulary; the worked example and runs of clew recall know theirs and refuse others. Another run reads text
+    with its own vocabulary, a file like the one that was trained on, or the training part that it keeps.
 
     Args:
-        text: Words in quotes, or a file with a sequence a line; left out, a random episode for a run folder. Words are
-            lowercased and split at spaces, without punctuation.
+        text: Words in quotes, or a file with a sequence a line; or a run folder, followed by what it reads.
+        file: After a run folder: a text for next tokens, or a file [default: a sequence that the run keeps].
         model: rnn, gru, lstm or transformer, untrained, with the text's words as vocabulary; worked, the worked
-            example's, or a run folder of clew recall, which refuse unknown words.
+            example's; or a run folder, as before TEXT [default: transformer].
         show: Quantities to show as matrices, by name, by its end or with * and ? [default: states and gates, or
             attention weights].
-        backward: Add the loss of the next token and the sensitivity of every quantity.
-        row: Which line of the text to show.
-        step: Which word to show alone, with the arithmetic of one number.
+        backward: Add the loss, of the next token or of the run's task, and the sensitivity of every quantity.
+        row: Which line of the text to show, or which sequence of a run's file or training part.
+        step: Which word or step to show alone, with the arithmetic of one number.
         html: Write a self-contained page to this file.
         json: Print everything as JSON with all digits; with --show, only that.
     """
     from clew.report.trace import run_trace, trace_json, trace_page, trace_text
-    from clew.report.trace_subject import make_subject
+    from clew.report.trace_subject import MODELS, make_subject
 
     chosen = show or []
     try:
-        found = run_trace(make_subject(text, model, backward), backward)
+        source, model = _what(text, file, model)
+        subject = make_subject(source, model, backward, row)
+        row = row if len(subject.words) > 1 or model in MODELS else 0
+        found = run_trace(subject, backward)
         found.require(row, step)
         if json:
             print_result(dump_json(trace_json(found, chosen)))
@@ -65,6 +70,31 @@ def trace(
     if html is not None:
         write_atomically(html, trace_page(found, chosen, row))
         print(f"Page: {html}", file=sys.stderr)
+
+
+def _what(text: str | None, file: str | None, model: str | None) -> tuple[str | None, str]:
+    """Tell what is read, and by which model.
+
+    Raises:
+        UsageError: If there are two models, or a second text.
+    """
+    is_run = text is not None and _is_folder(text)
+    if is_run and model is not None:
+        raise UsageError(complain("clew trace", "the model", "named once", f"{text} and --model {model}"))
+    if is_run:
+        assert text is not None
+        return file, text
+    if file is not None:
+        remedy = "Put words in quotes." if text is None or not Path(text).is_file() else "A run folder stands first."
+        raise UsageError(complain("clew trace", "arguments", "one text, or a run folder and what it reads", 2, remedy))
+    return text, model or "transformer"
+
+
+def _is_folder(text: str) -> bool:
+    try:
+        return Path(text).is_dir()
+    except (OSError, ValueError):  # too long for a path, or with a zero byte
+        return False
 
 
 def _print(text: str) -> None:

@@ -8,6 +8,7 @@ from clew.data.columns import Columns
 from clew.data.conllu import read_conllu
 from clew.data.conversion import Converted, convert_table
 from clew.data.describing import Description, describe
+from clew.data.describing_others import ImageDescription, TextDescription, describe_images, describe_text
 from clew.data.documents import Documents, TextParts, read_documents
 from clew.data.image_files import read_images
 from clew.data.images import ImageParts, ImagePreparation, Images
@@ -44,6 +45,7 @@ __all__ = [
     "Converted",
     "Description",
     "Documents",
+    "ImageDescription",
     "ImageParts",
     "ImagePreparation",
     "Images",
@@ -58,6 +60,7 @@ __all__ = [
     "Table",
     "TableError",
     "TextData",
+    "TextDescription",
     "TextParts",
     "TextPreparation",
     "Vocabulary",
@@ -66,6 +69,8 @@ __all__ = [
     "convert_table",
     "describe",
     "describe_disjointness",
+    "describe_images",
+    "describe_text",
     "fit_vocabulary",
     "read_conllu",
     "read_documents",

@@ -158,7 +158,7 @@ def _describe_classes(table: Table) -> dict[str, Any] | None:
         return None
     name = columns.labels[0]
     cells = to_words(table.frame[name])
-    per_sequence = _is_per_sequence(table, name)
+    per_sequence = is_per_sequence(table, name)
     counts = count_words(to_words(table.of_sequence(name)) if per_sequence else cells)
     return {
         "column": name,
@@ -169,7 +169,7 @@ def _describe_classes(table: Table) -> dict[str, Any] | None:
     }
 
 
-def _is_per_sequence(table: Table, name: str) -> bool:
+def is_per_sequence(table: Table, name: str) -> bool:
     """Whether every sequence has one value of this column at most."""
     import polars as pl
 
@@ -220,7 +220,7 @@ def _describe_task(table: Table, task: str) -> str:
     reads = f"{len(columns.numeric)} numbers and {len(columns.categorical)} categories a step"
     if task in ("classification", "tagging", "regression"):
         name = label[0]
-        per_sequence = _is_per_sequence(table, name)
+        per_sequence = is_per_sequence(table, name)
         if task == "regression":
             if not table.frame[name].dtype.is_numeric():
                 return f"not as it is: '{name}' holds words."

@@ -8,51 +8,35 @@ so that nothing of it is shown. A fault refuses the training unless the caller s
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from math import exp
-from typing import Any, Literal
+from typing import Any
 
-import torch
-from torch import Tensor, nn
-
-from clew.checks import audit_data, quick_audit
 from clew.data.batch import Batch
-from clew.errors import AuditError, ClewError, ConfigError, complain, did_you_mean
-from clew.lab.jobs import single_thread
+from clew.errors import ClewError
 from clew.lab.recipe import Recipe
 from clew.lab.results import RunResult
 from clew.lab.splits import Splits
+from clew.runs.auditing import (
+    Audit,
+    audit_model,
+    audit_parts,
+    check_rule,
+    coincidences_expected,
+    is_coincidence,
+    refuse_failed,
+)
 from clew.tasks import Task
+from clew.threads import on_threads
 
-RULES = ("refuse", "warn", "skip")
-ROWS = 4
-LEAKS = ("batch_mates", "boundary", "future")
-COINCIDENCE = 1e-3
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What the audit before training said of one recipe, or of the splits.
-
-    Attributes:
-        subject: Name of the recipe, or the data and the task's setting.
-        status: "passed", "failed" or "not made".
-        failures: Checks that failed.
-        reasons: A sentence for each of them, or why the audit could not be made.
-        is_of_data: Whether the splits were audited, and not a model.
-    """
-
-    subject: str
-    status: Literal["passed", "failed", "not made"]
-    failures: list[str] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
-    is_of_data: bool = False
-
-    @property
-    def leak(self) -> str:
-        """Why the results cannot be trusted, in words; "" if they can."""
-        if self.status == "failed" and (self.is_of_data or set(self.failures) & set(LEAKS)):
-            return f"reported as a leak: the audit of {self.subject} found {', '.join(self.failures)}"
-        return ""
+__all__ = [
+    "Audit",
+    "Audits",
+    "audit_before_training",
+    "audit_recipe",
+    "audit_splits",
+    "data_of",
+    "expected_coincidences",
+    "is_coincidence",
+]
 
 
 @dataclass(frozen=True)
@@ -112,48 +96,24 @@ def audit_before_training(
         AuditError: If the rule is "refuse" and something failed; all faults at once.
         ConfigError: If there is no such rule.
     """
-    if rule not in RULES:
-        raise ConfigError(complain("compare", "audit", "refuse, warn or skip", f"'{rule}'", did_you_mean(rule, RULES)))
+    check_rule("compare", rule)
     if rule == "skip":
         return Audits()
     started = time.perf_counter()
-    with single_thread():
+    with on_threads(1):
         found = [audit_splits(task, splits), *(audit_recipe(recipe, task, splits.train, seed) for recipe in recipes)]
-    audits = Audits(found, time.perf_counter() - started)
-    failed = [audit for audit in found if audit.status == "failed"]
-    if failed and rule == "refuse":
-        heading = complain(
-            "compare", "model and data", "without a leak before they are trained on",
-            f"{len(failed)} of {len(found)} audits failed",
-            "Mend it, or pass audit='warn' to train all the same, marked as leaking.",
-        )  # fmt: skip
-        raise AuditError(
-            "\n".join([heading, *(f"{one.subject}: {reason}" for one in failed for reason in one.reasons)])
-        )
-    return audits
+    if rule == "refuse":
+        refuse_failed("compare", found, "Mend it, or pass audit='warn' to train all the same, marked as leaking.")
+    return Audits(found, time.perf_counter() - started)
 
 
 def audit_recipe(recipe: Recipe, task: Task, train: Batch, seed: int) -> Audit:
     """Audit the untrained model of a recipe on the first training sequences."""
     try:
-        aligned = task.align(train.select(torch.arange(min(ROWS, len(train)))))
-        report = quick_audit(
-            recipe.build(seed),
-            aligned.inputs,
-            boundary=task.boundary,
-            valid=aligned.valid,
-            call=call_model,
-            vocab=recipe.model.get("vocab"),
-        )
+        model = recipe.build(seed)
     except ClewError as error:
         return Audit(recipe.name, "not made", [], [str(error)])
-    reasons = [finding.text for finding in report.findings if finding.status == "failed"]
-    return Audit(recipe.name, "passed" if report.passed else "failed", report.failures, reasons)
-
-
-def call_model(model: nn.Module, inputs: Tensor, valid: Tensor | None) -> Any:
-    """Call a model of clew as the tasks do."""
-    return model(inputs) if valid is None else model(inputs, valid=valid)
+    return audit_model(recipe.name, model, task, train)
 
 
 def data_of(task: Task) -> str:
@@ -167,15 +127,7 @@ def audit_splits(task: Task, splits: Splits) -> Audit:
     Equal sequences are excused where they repeat by nature (less than half of the training sequences are distinct), and
     where so few tokens make so few sequences that as many coincidences are expected of independent draws.
     """
-    hashes = splits.sequence_hashes()
-    report = audit_data(*({"sequence": hashes[name]} for name in ("train", "validation", "test")))
-    shared = sum(len(set(hashes["train"]) & set(hashes[name])) for name in ("validation", "test"))
-    shared += len(set(hashes["validation"]) & set(hashes["test"]))
-    repeats = 2 * len(set(hashes["train"])) < len(hashes["train"])
-    if report.passed or repeats or is_coincidence(shared, expected_coincidences(splits)):
-        return Audit(data_of(task), "passed", is_of_data=True)
-    reasons = [finding.text for finding in report.findings if finding.status == "failed"]
-    return Audit(data_of(task), "failed", report.failures, reasons, is_of_data=True)
+    return audit_parts(data_of(task), splits.sequence_hashes(), expected_coincidences(splits))
 
 
 def expected_coincidences(splits: Splits) -> float:
@@ -183,23 +135,4 @@ def expected_coincidences(splits: Splits) -> float:
 
     A sequence of n ids out of v is one of v^n; real values never coincide.
     """
-    inputs = splits.train.inputs
-    if inputs.is_floating_point():
-        return 0.0
-    tokens, steps = len(inputs.unique()), inputs[0].numel()
-    train, validation, test = len(splits.train), len(splits.validation), len(splits.test)
-    pairs = train * validation + train * test + validation * test
-    return pairs * float(max(tokens, 1)) ** -steps
-
-
-def is_coincidence(count: int, expected: float) -> bool:
-    """Say whether `count` or more are not rare, where `expected` are expected.
-
-    >>> is_coincidence(1, 0.01), is_coincidence(2, 0.01), is_coincidence(1, 1e-9)
-    (True, False, False)
-    """
-    term, below = exp(-expected), 0.0
-    for number in range(count):
-        below += term
-        term *= expected / (number + 1)
-    return 1 - below >= COINCIDENCE
+    return coincidences_expected(splits.train, [len(splits.train), len(splits.validation), len(splits.test)])

@@ -4,15 +4,10 @@ Both work on one run folder, hold its lock while they write, and can be killed a
 last checkpoint to the same bits, and a test is either scored whole or not at all.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-import torch
-from torch import Tensor
 
 from clew.data.batch import Batch
 from clew.errors import RunError, complain
@@ -20,12 +15,11 @@ from clew.lab.plan import RunPlan
 from clew.models.saving import build_from_config
 from clew.models.sequence_model import SequenceModel
 from clew.runs import RunFolder
+from clew.runs.keeping import OnEpoch, train_in_folder
 from clew.tasks import Task
-from clew.training import EpochRecord, TrainingState, load_weights, save_weights, train_epoch
+from clew.training import TrainingState, load_weights, weighted
 
-CHECKPOINT_SECONDS = 2.0
 Examine = Callable[[SequenceModel, Task, Batch], list[dict[str, Any]]]
-OnEpoch = Callable[[EpochRecord, float], None]
 
 
 def train_run(plan: RunPlan, root: Path, train: Batch, validation: Batch, on_epoch: OnEpoch) -> None:
@@ -41,6 +35,7 @@ def train_run(plan: RunPlan, root: Path, train: Batch, validation: Batch, on_epo
     Raises:
         RunError: If the folder is in use, damaged or cannot be written.
         TrainingError: If a loss or gradient is not finite.
+        DataError: If a step has no scored target.
     """
     folder = RunFolder(root / plan.identity)
     config = plan.config()
@@ -52,49 +47,7 @@ def train_run(plan: RunPlan, root: Path, train: Batch, validation: Batch, on_epo
         state = TrainingState.start(model, training, plan.order_seed, plan.seed)
         if folder.last.exists():
             state.restore(folder.last)
-        folder.cut_back(state.progress.epoch)
-        keeper = _Keeper(folder, state)
-        while state.progress.epoch < training.epochs:
-            started = time.perf_counter()
-            record = train_epoch(state, task, train, validation, training)
-            seconds = time.perf_counter() - started
-            keeper.take(record, seconds)
-            on_epoch(record, seconds)
-            if keeper.is_due or record.epoch == training.epochs:
-                keeper.write()
-
-
-class _Keeper:
-    """Keeps epochs and the best weights in memory and writes them together, so that `last` is never ahead of them."""
-
-    def __init__(self, folder: RunFolder, state: TrainingState) -> None:
-        self.folder = folder
-        self.state = state
-        self.best: dict[str, Tensor] | None = None
-        self.best_epoch = 0
-        self.records: list[dict[str, Any]] = []
-        self.seconds: list[float] = []
-        self.written_at = time.monotonic()
-
-    @property
-    def is_due(self) -> bool:
-        return time.monotonic() - self.written_at > CHECKPOINT_SECONDS
-
-    def take(self, record: EpochRecord, seconds: float) -> None:
-        self.records.append(record.to_mapping())
-        self.seconds.append(seconds)
-        if record.is_best:
-            self.best = {name: tensor.detach().clone() for name, tensor in self.state.model.state_dict().items()}
-            self.best_epoch = record.epoch
-
-    def write(self) -> None:
-        if self.best is not None:
-            save_weights(self.best, self.folder.best, self.best_epoch)
-            self.best = None
-        self.folder.append_metrics(self.records, self.seconds)
-        self.records, self.seconds = [], []
-        self.state.save(self.folder.last)
-        self.written_at = time.monotonic()
+        train_in_folder(folder, state, weighted(task, train, training), train, validation, training, on_epoch)
 
 
 def score_run(plan: RunPlan, root: Path, test: Batch, examine: Examine | None = None) -> None:
@@ -114,7 +67,7 @@ def score_run(plan: RunPlan, root: Path, test: Batch, examine: Examine | None = 
         if folder.is_scored:
             return
         lines = folder.metrics()
-        if not lines or lines[-1]["epoch"] < plan.recipe.training.epochs or not folder.best.exists():
+        if not folder.is_trained:
             raise RunError(complain(str(folder.path), "training", "at its end before the test is scored", "unfinished"))
         task = plan.make_task()
         model = build_from_config(plan.config()["model"]).to(plan.device)
@@ -136,14 +89,3 @@ def score_run(plan: RunPlan, root: Path, test: Batch, examine: Examine | None = 
             "scored_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         folder.write_test(result)
-
-
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """Run torch on one thread, as every run does wherever it runs, and restore the number afterwards."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

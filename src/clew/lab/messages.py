@@ -23,7 +23,12 @@ def encode_message(message: dict[str, Any]) -> str:
 
 def encode_batch(batch: Batch) -> str:
     """Put a batch into text."""
-    parts = {"inputs": batch.inputs, "valid": batch.valid, "targets": batch.targets}
+    parts = {
+        "inputs": batch.inputs,
+        "valid": batch.valid,
+        "targets": batch.targets,
+        "documents": batch.documents,
+    }
     tensors = {name: part.contiguous() for name, part in parts.items() if part is not None}
     return base64.b64encode(save(tensors)).decode()
 
@@ -31,7 +36,7 @@ def encode_batch(batch: Batch) -> str:
 def decode_batch(text: str) -> Batch:
     """Read a batch from text."""
     parts = load(base64.b64decode(text))
-    return Batch(parts["inputs"], parts.get("valid"), parts.get("targets"))
+    return Batch(parts["inputs"], parts.get("valid"), parts.get("targets"), parts.get("documents"))
 
 
 def failure_reason(error: Exception) -> str:

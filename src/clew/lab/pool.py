@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from clew.lab.examinations import examination_named
-from clew.lab.jobs import score_run, single_thread, train_run
+from clew.lab.jobs import score_run, train_run
 from clew.lab.messages import encode_batch, encode_message, failure_reason
 from clew.lab.plan import RunPlan
 from clew.lab.progress import Progress
 from clew.lab.splits import Splits
 from clew.runs import RunFolder
+from clew.threads import on_threads
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -78,7 +79,7 @@ def available_cores() -> int:
 
 def _carry_out_here(waiting: Sequence[Work], root: Path, progress: Progress) -> dict[str, str]:
     failures = {}
-    with single_thread():
+    with on_threads(1):
         for item in waiting:
             try:
                 train_run(

@@ -5,14 +5,13 @@ fingerprint, and gives its sequences only to `open_after`, which asks for the se
 """
 
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from clew.data.batch import Batch
 from clew.errors import DataError, SealedError, complain
+from clew.runs.auditing import sequence_hashes
 
 
 class SealedSplit:
@@ -100,25 +99,3 @@ class Splits:
             "validation": sequence_hashes(self.validation),
             "test": self.test.sequence_hashes(),
         }
-
-
-def sequence_hashes(batch: Batch) -> list[str]:
-    """Hash what is real of each sequence, with its targets; what stands at padding makes no difference.
-
-    >>> batch = Batch(torch.tensor([[1, 2, 9], [1, 2, 7]]), torch.tensor([[True, True, False]] * 2))
-    >>> len(set(sequence_hashes(batch)))
-    1
-    """
-    real = None if batch.valid is None else batch.valid.cpu().numpy()
-    digests = [sha256() for _ in range(len(batch))]
-    for part in (batch.inputs, batch.targets):
-        if part is None:
-            continue
-        # Bytes are read through uint8, because numpy does not know every type of torch.
-        steps = part.detach().cpu().reshape(len(part), part.shape[1] if part.ndim > 1 else 1, -1).contiguous()
-        values = steps.view(torch.uint8).numpy()
-        has_steps = real is not None and values.shape[:2] == real.shape
-        for row, digest in enumerate(digests):
-            kept = values[row][real[row]] if has_steps and real is not None else values[row]
-            digest.update(f"{part.dtype} {kept.shape};".encode() + kept.tobytes())
-    return [digest.hexdigest() for digest in digests]

@@ -20,9 +20,9 @@ from clew.ledger.quantity import Quantity
 from clew.ledger.tables import WIDTH, quantities_text, quantity_text
 from clew.rendering.numbers import format_nats, format_number
 from clew.rendering.page import Section, fragments, paragraph
+from clew.report.subject import Subject, count_of
 from clew.report.trace_paths import StepTable, step_tables, steps_html, steps_text
-from clew.report.trace_subject import Subject
-from clew.tasks import NextToken
+from clew.tasks import Forecasting, NextToken, Regression
 
 SENSITIVITY = ".sensitivity"
 USUAL = (
@@ -42,7 +42,8 @@ class Trace:
     Attributes:
         subject: Model and text.
         ledger: What was recorded.
-        loss_nats: Mean loss of the next token; None without a backward pass.
+        loss_nats: The task's loss, of the next token where there is no other task; None without a backward pass. In
+            nats, but for numbers that are predicted.
     """
 
     subject: Subject
@@ -52,7 +53,7 @@ class Trace:
     def tokens(self, row: int) -> list[str]:
         """Give the words that the model read in a row; the last one is only predicted if there is a loss."""
         words = self.subject.words[row]
-        return words if self.loss_nats is None else words[:-1]
+        return words[:-1] if self.loss_nats is not None and self.subject.is_shifted else words
 
     def require(self, row: int, step: int | None) -> None:
         """Check a choice of row and step.
@@ -65,26 +66,23 @@ class Trace:
             raise ConfigError(complain("clew trace", "--row", f"in [0, {rows}), a line of the text", row))
         steps = len(self.tokens(row))
         if step is not None and not 0 <= step < steps:
-            read = "" if self.loss_nats is None else "; the last word is only predicted"
-            raise ConfigError(complain("clew trace", "--step", f"in [0, {steps}), a word that is read{read}", step))
+            unit = self.subject.unit
+            read = f"; the last {unit} is only predicted" if steps < len(self.subject.words[row]) else ""
+            raise ConfigError(complain("clew trace", "--step", f"in [0, {steps}), a {unit} that is read{read}", step))
 
 
 def run_trace(subject: Subject, backward: bool) -> Trace:
-    """Run the model once under the ledger; with `backward`, the loss of the next token and its backward pass too."""
-    model, batch = subject.model, subject.batch
+    """Run the model once under the ledger; with `backward`, the task's loss and its backward pass too."""
+    model = subject.model
     with clew.ledger.record(model) as ledger:
         if backward:
-            loss = NextToken(len(model_vocabulary(subject))).loss(model, batch)
+            loss = subject.task.loss(model, subject.batch)
             loss.backward()
         else:
-            loss = None
-            model(batch.inputs, valid=batch.valid)
+            loss, read = None, subject.reading
+            given = {"valid": read.valid, "documents": read.documents}
+            model(read.inputs, **{name: part for name, part in given.items() if part is not None})
     return Trace(subject, ledger, None if loss is None else loss.item())
-
-
-def model_vocabulary(subject: Subject) -> range:
-    """Give the ids that the model can predict."""
-    return range(subject.model.head.outputs)
 
 
 def choose(ledger: Ledger, patterns: Sequence[str], has_backward: bool) -> list[Quantity]:
@@ -156,10 +154,19 @@ def _shown(trace: Trace, quantity: Quantity, row: int, step: int | None, tokens:
 
 def summary_line(trace: Trace) -> str:
     """Say in a line what ran."""
-    rows = trace.subject.words
-    read = f"{sum(map(len, rows))} words" + (f" in {len(rows)} rows" if len(rows) > 1 else "")
-    loss = "" if trace.loss_nats is None else f"; next-token loss {format_nats(trace.loss_nats)}"
-    return f"{trace.subject.description}; {read}{loss}"
+    subject = trace.subject
+    count, rows = sum(map(len, subject.words)), len(subject.words)
+    read = count_of(count, subject.unit) + (f" in {rows} rows" if rows > 1 else "")
+    return f"{subject.description}; {read}{_loss_words(trace)}"
+
+
+def _loss_words(trace: Trace) -> str:
+    if trace.loss_nats is None:
+        return ""
+    task = trace.subject.task
+    if isinstance(task, Forecasting | Regression):
+        return f"; loss {format_number(trace.loss_nats)}"
+    return f"; {'next-token loss' if isinstance(task, NextToken) else 'loss'} {format_nats(trace.loss_nats)}"
 
 
 def checked_line(trace: Trace) -> str:
@@ -186,9 +193,11 @@ def trace_page(trace: Trace, show: Sequence[str], row: int) -> str:
     tables = _steps(trace, row)
     content = fragments(*(steps_html(table) for table in tables))
     along = [Section("Sensitivity along time", "along-time", content)] if tables else []
-    words = " ".join(trace.subject.words[row])
-    lead: Markup = fragments(paragraph(f"“{words}”"), paragraph(f"{summary_line(trace)}."))
-    return ledger_page(chosen, trace.ledger.distances, row, trace.tokens(row), "A text through a model", lead, along)
+    subject = trace.subject
+    shown = f"{subject.title}." if subject.title else f"“{' '.join(subject.words[row])}”"
+    lead: Markup = fragments(paragraph(shown), paragraph(f"{summary_line(trace)}."))
+    title = "A sequence through a model" if subject.title else "A text through a model"
+    return ledger_page(chosen, trace.ledger.distances, row, trace.tokens(row), title, lead, along)
 
 
 def _steps(trace: Trace, row: int) -> list[StepTable]:

@@ -103,6 +103,7 @@ class ForecastParts:
 
     Attributes:
         train, validation, test: Windows of equal length; their order is that of sequences, and of time within one.
+            Their `ids` are the names of the sequences.
         scaling: Fitted on the steps before the first border; the windows' series are standardized with it.
         window: Steps of a window: lead, context and horizon.
         gap: Window places that are dropped at each border.
@@ -177,12 +178,14 @@ def chronological_windows(
         flat = np.concatenate([scaled.astype(np.float32), flat[:, series:]], axis=1)
     reach = horizon if look_back else window
     starts: list[list[int]] = [[], [], []]
+    names: list[list[str]] = [[], [], []]
     dropped = 0
-    for offset, length, (first, second) in zip(offsets[:-1], lengths, borders, strict=True):
+    for name, offset, length, (first, second) in zip(data.ids, offsets[:-1], lengths, borders, strict=True):
         ranges = [(0, first), (max(0, first - window + reach), second), (max(0, second - window + reach), length)]
         for part, (begin, end) in enumerate(ranges):
             places = range(begin, end - window + 1, stride if part == 0 else origin_stride)
             starts[part] += [int(offset) + place for place in places]
+            names[part] += [str(name)] * len(places)
         kept = sum(max(0, end - window + 1 - begin) for begin, end in ranges)
         dropped += max(0, int(length) - window + 1) - int(kept)
     for name, part in zip(("train", "validation", "test"), starts, strict=True):
@@ -191,7 +194,9 @@ def chronological_windows(
             got = f"sequences of at most {int(lengths.max(initial=0))} steps, split {fractions}"
             remedy = "Take a shorter horizon, context or lag, or give this part a larger share."
             raise DataError(complain("chronological_windows", f"the {name} part", rule, got, remedy))
-    train, validation, test = (SequenceData.windows(flat, part, window) for part in starts)
+    train, validation, test = (
+        SequenceData.windows(flat, part, window, ids=ids) for part, ids in zip(starts, names, strict=True)
+    )
     return ForecastParts(train, validation, test, scaling, window, reach - 1, dropped, borders)
 
 

@@ -15,37 +15,29 @@ forcing), rollout figures only those before the horizon, after which its own pre
 different questions and never share a key.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from clew.data.batch import Batch
-from clew.errors import ConfigError, DataError, ShapeError, complain
-from clew.tasks.block_bootstrap import BlockInterval, block_bootstrap_interval, usual_block
-from clew.tasks.forecast_metrics import forecast_metrics, origin_errors, quantile_metrics
-from clew.tasks.forecast_references import REFERENCE_WORDS, reference_forecasts
-from clew.tasks.forecast_windows import Scaling, lead_steps
-from clew.tasks.sequences import Sequences, chunks, device_of, model_logits, put_together, real_steps
+from clew.errors import ConfigError, DataError, complain
+from clew.tasks.block_bootstrap import BlockInterval
+from clew.tasks.forecast_comparison import interval_of_difference, sequence_names
+from clew.tasks.forecast_metrics import forecast_metrics, quantile_metrics
+from clew.tasks.forecast_references import REFERENCE_WORDS, is_near_zero, reference_forecasts
+from clew.tasks.forecast_rollout import next_values, rollout
+from clew.tasks.forecast_rows import ForecastRows, Windows
+from clew.tasks.forecast_windows import Scaling
+from clew.tasks.sequences import Sequences, device_of, put_together
 from clew.tasks.task import Aligned, Task, evaluation_mode
 
 MODES = ("one_step", "rollout")
-
-
-class Windows(NamedTuple):
-    """Windows of equal length without padding, in the units of the batch.
-
-    Attributes:
-        rows: Their numbers in the data.
-        inputs: (windows, steps, columns).
-    """
-
-    rows: Tensor
-    inputs: Float[Tensor, "windows steps columns"]
+CHUNK = 512
 
 
 class Forecasting(Task):
@@ -67,7 +59,7 @@ class Forecasting(Task):
         difference: Predict the change against the value so many steps before the target.
         scaling: How the series were standardized and what MASE divides by, from `chronological_windows`; figures are in
             the units before it. Without it, figures are in the units of the inputs and there is no MASE.
-        select_by: Whether training selects on "one_step_mae" or "rollout_mae"; rollouts take a pass a step.
+        select_by: Whether training selects on "one_step_mae" or "rollout_mae"; rollouts take longer.
 
     Raises:
         ConfigError: If an argument is out of range.
@@ -95,6 +87,7 @@ class Forecasting(Task):
         self.season, self.difference, self.select_by = season, difference, select_by
         self.scaling = Scaling.from_mapping(dict(scaling)) if isinstance(scaling, Mapping) else scaling
         self._check()
+        self.layout = ForecastRows(series, past, known, self.lags, difference)
         self.selection = f"{select_by}_mae"
         names = ["mae", "rmse"] + ["mase"] * (self.scaling is not None)
         names += ["quantile_loss", "coverage"] * bool(self.quantiles)
@@ -113,12 +106,12 @@ class Forecasting(Task):
     @property
     def features(self) -> int:
         """Columns that a model reads: series, their lags, past covariates, known ones of the target's step."""
-        return self.series * (1 + len(self.lags)) + self.past + self.known
+        return self.layout.features
 
     @property
     def lead(self) -> int:
         """Steps before the first one that is read."""
-        return lead_steps(self.lags, self.difference)
+        return self.layout.lead
 
     def config(self) -> dict[str, Any]:
         """Give the arguments of the task."""
@@ -144,12 +137,12 @@ class Forecasting(Task):
             DataError: If no step has all its lags and a next one.
             ShapeError: If the inputs do not have the columns of the task.
         """
-        self._check_inputs(batch)
-        lead, usable = self.lead, self._usable(batch)
-        rows, targets = self._rows(batch.inputs)[:, lead:], batch.inputs[:, lead + 1 :, : self.series]
+        self.layout.check(batch)
+        usable, targets = self.layout.usable(batch), batch.inputs[:, self.lead + 1 :, : self.series]
         scored = usable & ~targets.isnan().any(dim=2)
         valid = None if batch.valid is None else usable
-        return Aligned(rows, valid, targets, None if valid is None and bool(scored.all()) else scored)
+        is_all = valid is None and bool(scored.all())
+        return Aligned(self.layout.rows(batch.inputs), valid, targets, None if is_all else scored)
 
     def loss(self, model: nn.Module, batch: Batch) -> Float[Tensor, ""]:
         """Mean over scored steps of the squared error, or the quantile loss, summed over series and quantiles.
@@ -161,7 +154,8 @@ class Forecasting(Task):
             ShapeError: If the model does not give `outputs` values a step.
         """
         aligned = self.align(batch)
-        predicted, targets = self._predicted(model, batch.inputs, aligned), aligned.targets
+        predicted = next_values(self.layout, model, batch.inputs, self.levels, aligned.valid)
+        targets = aligned.targets
         if aligned.scored is not None:
             predicted, targets = predicted[aligned.scored], targets[aligned.scored]
         if targets.numel() == 0:
@@ -217,7 +211,7 @@ class Forecasting(Task):
             ShapeError: If the columns do not fit the task.
         """
         horizon = self.horizon if horizon is None else horizon
-        self._check_inputs(Batch(history), next_steps=0)
+        self.layout.check(Batch(history), next_steps=0)
         if horizon < 1:
             raise ConfigError(complain("Forecasting.forecast", "horizon", "at least 1", horizon))
         if (0 if known is None else known.shape[2]) != self.known or (known is not None and known.shape[1] < horizon):
@@ -227,18 +221,26 @@ class Forecasting(Task):
         with evaluation_mode(model), torch.no_grad():
             return self._in_units(self._rollout(model, history, known, horizon))
 
-    def references(self, train: Sequences, test: Sequences) -> list[dict[str, Any]]:
-        """Score last value, seasonal naive and drift on the same windows, one step ahead and as rollouts.
+    @property
+    def reference_names(self) -> list[str]:
+        """Forecasts without learning that a model has to beat; zero only of series that stay around it."""
+        is_around = self.scaling is not None and is_near_zero(self.scaling.center, self.scaling.scale)
+        return [name for name in REFERENCE_WORDS if name != "zero" or is_around]
 
-        A seasonal naive forecast has no figures where the history of a window is shorter than the season.
+    def references(self, train: Sequences, test: Sequences) -> list[dict[str, Any]]:
+        """Score last value, seasonal naive, drift and constants on the same windows, one step ahead and as rollouts.
+
+        A seasonal naive forecast has no figures where the history of a window is shorter than the season, and the
+        training mean none without `scaling`. Zero stands there where it is within one standard deviation of that mean,
+        as for changes and returns.
         """
-        rows = []
-        for name, words in REFERENCE_WORDS.items():
-            row: dict[str, Any] = {"name": name, "words": words} | dict.fromkeys(self.metrics)
+        targets, rows = self._targets(test), []
+        for name in self.reference_names:
+            row: dict[str, Any] = {"name": name, "words": REFERENCE_WORDS[name]} | dict.fromkeys(self.metrics)
             for mode in MODES:
                 predicted = self._reference(test, name, mode)
                 if predicted is not None:
-                    figures = forecast_metrics(predicted, self._targets(test), self._seasonal_error)
+                    figures = forecast_metrics(predicted, targets, self._seasonal_error)
                     row |= {f"{mode}_{metric}": value for metric, value in figures.items()}
             rows.append(row)
         return rows
@@ -259,15 +261,17 @@ class Forecasting(Task):
         """Give an interval for the model's error minus a reference's, over rolling origins by circular blocks.
 
         The error is the mean absolute one, divided by the seasonal error where it is known. An interval below 0 says
-        that this model is better than the reference over such origins.
+        that this model is better than the reference over such origins. No block crosses from one sequence to the next:
+        windows with equal `ids` are of one sequence, and all are where ids are only their numbers.
 
         Args:
             model: A trained model.
             windows: One a rolling origin, in order of time.
-            reference: "last_value", "seasonal_naive" or "drift".
+            reference: "last_value", "seasonal_naive", "drift", "training_mean" or "zero".
             mode: "one_step" or "rollout".
             origin_stride: Steps from one origin to the next; by default the horizon.
-            block: Origins of a block; by default the cube root of their number, at least those whose targets overlap.
+            block: Origins of a block; by default the cube root of those of the longest sequence, at least those whose
+                targets overlap.
             resamples: How often origins are drawn again.
             seed: Draws them.
             chunk: Windows that are forecast together.
@@ -280,16 +284,52 @@ class Forecasting(Task):
             rule = f"one of {', '.join(REFERENCE_WORDS)}, and one of {', '.join(MODES)}"
             raise ConfigError(complain("Forecasting.compare", "reference and mode", rule, f"{reference}, {mode}"))
         baseline = self._reference(windows, reference, mode)
+        if baseline is None and reference == "training_mean":
+            remedy = "Take the scaling that chronological_windows gives."
+            raise DataError(complain("Forecasting.compare", "scaling", "known for the training mean", "none", remedy))
         if baseline is None:
             rule = f"at least one season of {self.season} steps"
             raise DataError(complain("Forecasting.compare", "the history of a window", rule, "fewer"))
         points = self._points(self._forecasts(model, windows, chunk, (mode,))[mode])
         targets = self._targets(windows)
-        differences = origin_errors(points, targets, self._seasonal_error)
-        differences = differences - origin_errors(baseline, targets, self._seasonal_error)
-        overlap = -(-self.horizon // (origin_stride or self.horizon))
-        block = usual_block(len(differences), overlap) if block is None else block
-        return block_bootstrap_interval(differences, block=block, resamples=resamples, seed=seed)
+        return interval_of_difference(
+            points, baseline, targets, seasonal_error=self._seasonal_error, sequences=sequence_names(windows),
+            overlap=self._overlap(origin_stride), block=block, resamples=resamples, seed=seed,
+        )  # fmt: skip
+
+    def compare_all(
+        self,
+        model: nn.Module,
+        windows: Sequences,
+        *,
+        origin_stride: int | None = None,
+        seed: int = 0,
+        chunk: int = CHUNK,
+    ) -> list[dict[str, Any]]:
+        """Compare with each reference that has a forecast, in both modes, as `compare` does; the model forecasts once.
+
+        Returns:
+            A mapping a mode and reference: `mode`, `reference`, and the fields of `BlockInterval`.
+
+        Raises:
+            DataError: If there are fewer than 2 origins, or one without a finite error.
+        """
+        targets, sequences, found = self._targets(windows), sequence_names(windows), []
+        for mode, predicted in self._forecasts(model, windows, chunk, MODES).items():
+            for name in self.reference_names:
+                baseline = self._reference(windows, name, mode)
+                if baseline is None:
+                    continue
+                interval = interval_of_difference(
+                    self._points(predicted), baseline, targets, seasonal_error=self._seasonal_error,
+                    sequences=sequences, overlap=self._overlap(origin_stride), seed=seed,
+                )  # fmt: skip
+                found.append({"mode": mode, "reference": name} | interval._asdict())
+        return found
+
+    def _overlap(self, origin_stride: int | None) -> int:
+        """Count neighbouring origins that share targets."""
+        return -(-self.horizon // (origin_stride or self.horizon))
 
     @property
     def _seasonal_error(self) -> tuple[float, ...] | None:
@@ -320,71 +360,39 @@ class Forecasting(Task):
         with evaluation_mode(model), torch.no_grad():
             for index, inputs in self._windows(data, chunk, device_of(model)):
                 if "one_step" in modes:
-                    aligned = self.align(Batch(inputs))
-                    predicted = self._ordered(self._predicted(model, inputs, aligned)[:, -self.horizon :])
-                    parts["one_step"].append((index, torch.from_numpy(self._in_units(predicted))))
+                    values = next_values(self.layout, model, inputs, self.levels)[:, -self.horizon :]
+                    values = values.sort(dim=-1).values if self.quantiles else values
+                    parts["one_step"].append((index, torch.from_numpy(self._in_units(values))))
                 if "rollout" in modes:
                     history, future = inputs[:, : -self.horizon], inputs[:, -self.horizon :]
                     known = future[..., self.series + self.past :] if self.known else None
-                    predicted = self._rollout(model, history, known, self.horizon)
-                    parts["rollout"].append((index, torch.from_numpy(self._in_units(predicted))))
+                    values = self._rollout(model, history, known, self.horizon)
+                    parts["rollout"].append((index, torch.from_numpy(self._in_units(values))))
         return {mode: put_together(rows, torch.nan).numpy() for mode, rows in parts.items()}
 
     def _rollout(
-        self,
-        model: nn.Module,
-        history: Float[Tensor, "windows steps columns"],
-        known: Float[Tensor, "windows future known"] | None,
-        horizon: int,
-    ) -> Float[Tensor, "windows horizon outputs"]:
-        """Predict step by step; `steps` holds the truth up to the origin and predictions after it."""
-        end, future = history.shape[1], history[:, -1:].expand(-1, horizon, -1)
-        steps = torch.cat([history, future], dim=1)
-        if known is not None:
-            steps[:, end:, self.series + self.past :] = known[:, :horizon]
-        predicted = []
-        for step in range(end, end + horizon):
-            aligned = Aligned(self._rows(steps[:, : step + 1])[:, self.lead :], None, steps[:, self.lead + 1 :], None)
-            values = self._ordered(self._predicted(model, steps[:, : step + 1], aligned)[:, -1])
-            steps[:, step, : self.series] = values.reshape(-1, self.series, self.levels)[..., self._middle]
-            predicted.append(values)
-        return torch.stack(predicted, dim=1)
+        self, model: nn.Module, history: Tensor, known: Tensor | None, horizon: int
+    ) -> Float[Tensor, "windows horizon series levels"]:
+        return rollout(self.layout, model, history, known, horizon, self.levels, self._middle)
 
-    def _predicted(
-        self, model: nn.Module, inputs: Float[Tensor, "batch time columns"], aligned: Aligned
-    ) -> Float[Tensor, "batch steps outputs"]:
-        """Ask the model, and add what a difference is taken against."""
-        rows = aligned.inputs
-        values = model_logits("Forecasting", model, rows, aligned.valid, (*rows.shape[:2], self.outputs))
-        values = values.reshape(*rows.shape[:2], self.series, self.levels)
-        if self.difference is not None:
-            first = self.lead + 1 - self.difference
-            base = inputs[:, first : first + rows.shape[1], : self.series].unsqueeze(3)
-            values = values + (base if aligned.valid is None else base.masked_fill(~aligned.valid[..., None, None], 0))
-        return values.flatten(2)
-
-    def _ordered(self, values: Float[Tensor, "windows *steps outputs"]) -> Float[Tensor, "windows *steps outputs"]:
-        """Sort the quantiles of each series, so that they do not cross."""
-        split = values.reshape(*values.shape[:-1], self.series, self.levels)
-        return split.sort(dim=-1).values.reshape(values.shape) if self.quantiles else values
-
-    def _in_units(self, values: Float[Tensor, "*rows outputs"]) -> Float[np.ndarray, "*rows series levels"]:
-        array = values.double().cpu().numpy().reshape(*values.shape[:-1], self.series, self.levels)
+    def _in_units(
+        self, values: Float[Tensor, "windows horizon series levels"]
+    ) -> Float[np.ndarray, "windows horizon series levels"]:
+        array = values.double().cpu().numpy()
         if self.scaling is None:
             return array
         return array * np.asarray(self.scaling.scale)[:, None] + np.asarray(self.scaling.center)[:, None]
 
     def _targets(self, data: Sequences) -> Float[np.ndarray, "origins horizon series"]:
-        parts = []
-        for index, inputs in self._windows(data, 512, None):
-            values = self._values(inputs)[:, -self.horizon :]
-            parts.append((index, torch.from_numpy(values)))
+        parts = [
+            (index, torch.from_numpy(self._values(inputs[:, -self.horizon :]))) for index, inputs in self._windows(data)
+        ]
         return put_together(parts, torch.nan).numpy()
 
     def _reference(self, data: Sequences, name: str, mode: str) -> Float[np.ndarray, "origins horizon series"] | None:
-        parts = []
-        for index, inputs in self._windows(data, 512, None):
-            predicted = reference_forecasts(self._values(inputs), self.horizon, self.season, name, mode)
+        parts, center = [], None if self.scaling is None else self.scaling.center
+        for index, inputs in self._windows(data):
+            predicted = reference_forecasts(self._values(inputs), self.horizon, self.season, name, mode, center)
             if predicted is None:
                 return None
             parts.append((index, torch.from_numpy(predicted)))
@@ -397,53 +405,8 @@ class Forecasting(Task):
             return values
         return values * np.asarray(self.scaling.scale) + np.asarray(self.scaling.center)
 
-    def _windows(self, data: Sequences, chunk: int, device: torch.device | None) -> list[Windows]:
-        """Take windows without their padding, those of equal length together.
-
-        Raises:
-            DataError: If there is none, or one is not longer than lead and horizon.
-        """
-        windows = []
-        for index, batch in chunks(data, chunk, device):
-            self._check_inputs(batch)
-            lengths = real_steps(batch).sum(dim=1).cpu()
-            for length in lengths.unique().tolist():
-                rows = (lengths == length).nonzero().squeeze(1)
-                if length < self.lead + self.horizon + 1:
-                    rule = f"at least lead + 1 + horizon = {self.lead + 1 + self.horizon} real steps long"
-                    remedy = "Take a shorter horizon or lag, or longer windows."
-                    got = f"{length} at row {int(index[rows[0]])}"
-                    raise DataError(complain("Forecasting", "windows", rule, got, remedy))
-                part = batch.select(rows)
-                inputs = part.inputs if part.valid is None else part.inputs[part.valid].reshape(len(rows), length, -1)
-                windows.append(Windows(index[rows], inputs))
-        if not windows:
-            raise DataError(complain("Forecasting", "windows", "at least 1", "none"))
-        return windows
-
-    def _rows(self, inputs: Float[Tensor, "batch time columns"]) -> Float[Tensor, "batch steps features"]:
-        """Put beside each step its lags and what is known of the next one; lags before the start hold any value."""
-        series, past = inputs[..., : self.series], inputs[..., self.series : self.series + self.past]
-        lags = [_shifted(series, lag - 1) for lag in self.lags]
-        parts = [series[:, :-1], *(lag[:, :-1] for lag in lags), past[:, :-1], inputs[:, 1:, self.series + self.past :]]
-        return torch.cat(parts, dim=2)
-
-    def _usable(self, batch: Batch) -> Bool[Tensor, "batch steps"]:
-        """Say at which steps after the lead the step, the next one and all lags of that are real."""
-        valid = real_steps(batch)
-        usable = valid[:, :-1] & valid[:, 1:]
-        for lag in (*self.lags, *([] if self.difference is None else [self.difference])):
-            usable = usable & _shifted(valid, lag - 1)[:, :-1]
-        return usable[:, self.lead :]
-
-    def _check_inputs(self, batch: Batch, next_steps: int = 1) -> None:
-        inputs, columns = batch.inputs, self.series + self.past + self.known
-        if inputs.ndim != 3 or inputs.shape[2] != columns or not inputs.is_floating_point():
-            rule = f"floats (batch, time, {columns}): {self.series} series, {self.past} past, {self.known} known"
-            raise ShapeError(complain("Forecasting", "inputs", rule, f"{tuple(inputs.shape)} of {inputs.dtype}"))
-        if inputs.shape[1] < self.lead + 1 + next_steps:
-            rule = f"at least {self.lead + 1 + next_steps} steps long, of which {self.lead} are the lead"
-            raise DataError(complain("Forecasting", "windows", rule, inputs.shape[1], "Take shorter lags."))
+    def _windows(self, data: Sequences, chunk: int = CHUNK, device: torch.device | None = None) -> Iterator[Windows]:
+        return self.layout.windows(data, self.horizon, chunk, device)
 
     def _check(self) -> None:
         where = "Forecasting"
@@ -471,11 +434,3 @@ class Forecasting(Task):
             raise ConfigError(complain(where, "scaling", f"for {self.series} series", got))
         if self.select_by not in MODES:
             raise ConfigError(complain(where, "select_by", " or ".join(MODES), f"'{self.select_by}'"))
-
-
-def _shifted(steps: Tensor, by: int) -> Tensor:
-    """Move steps later by `by`, so that each step holds what was `by` steps before; what comes in holds zeros."""
-    if by == 0:
-        return steps
-    kept = steps[:, : max(0, steps.shape[1] - by)]
-    return torch.cat([steps.new_zeros(steps.shape[0], steps.shape[1] - kept.shape[1], *steps.shape[2:]), kept], dim=1)

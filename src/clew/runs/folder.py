@@ -2,11 +2,13 @@
 
     config.json        resolved and complete: task, model, training, seeds, data fingerprints, package sources
     environment.json   where it was made: versions, platform, device
-    metrics.jsonl      a line an epoch          timings.jsonl   seconds a epoch (the clock lives here alone)
+    metrics.jsonl      a line an epoch          timings.jsonl   seconds (the clock is here alone)
     best.safetensors   selected weights         last.safetensors   all that resuming needs
     test.json          the sealed test, scored once after selection
+    evaluations.jsonl  other files, a line each          report.html   curves, figures and references
 
-A folder is named after the hash of its configuration, so that a changed configuration, code or data is another run.
+A folder is named after the hash of its configuration, so that a changed configuration, code or data is another run;
+`clew.fit` takes a name from its caller too.
 """
 
 import hashlib
@@ -35,6 +37,8 @@ RESULT_SOURCES = (
     "data",
     "tasks",
     "training",
+    "runs/keeping.py",
+    "runs/fitting.py",
     "lab/jobs.py",
     "lab/examinations.py",
     "lab/recall/interventions.py",
@@ -44,7 +48,7 @@ RESULT_SOURCES = (
 @cache
 def source_fingerprint() -> str:
     """SHA-256 of the package sources that can change a result."""
-    root = Path(__file__).parent
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for name in RESULT_SOURCES:
         place = root / name
@@ -91,6 +95,12 @@ class RunFolder:
         return self.path / "last.safetensors"
 
     @property
+    def is_trained(self) -> bool:
+        """Whether training has come to its end."""
+        lines = self.metrics()
+        return bool(lines) and bool(lines[-1].get("stopped")) and self.best.exists()
+
+    @property
     def is_scored(self) -> bool:
         """Whether the run is finished: its test has been scored."""
         return (self.path / "test.json").exists()
@@ -125,21 +135,22 @@ class RunFolder:
         with lock_folder(self.path, wait_seconds):
             yield
 
-    def append_metrics(self, records: list[dict[str, Any]], seconds: list[float]) -> None:
-        """Add lines for finished epochs, and the clock's lines beside them."""
-        if not records:
-            return
-        append_line(self.path / "metrics.jsonl", "\n".join(dump_json(record, indent=None) for record in records))
-        clock = [{"epoch": record["epoch"], "seconds": spent} for record, spent in zip(records, seconds, strict=True)]
-        append_line(self.path / "timings.jsonl", "\n".join(json.dumps(line) for line in clock))
+    def append_metrics(self, records: list[dict[str, Any]]) -> None:
+        """Add lines for finished epochs."""
+        if records:
+            append_line(self.path / "metrics.jsonl", "\n".join(dump_json(record, indent=None) for record in records))
+
+    def append_seconds(self, epoch: int, seconds: float) -> None:
+        """Add a line for time that was spent on an epoch; an epoch may have several."""
+        append_line(self.path / "timings.jsonl", json.dumps({"epoch": epoch, "seconds": seconds}))
 
     def cut_back(self, epoch: int) -> None:
-        """Drop the lines of epochs after `epoch`, which will be trained again."""
-        for name in ("metrics.jsonl", "timings.jsonl"):
-            path = self.path / name
-            kept = [line for line in read_lines(path) if line["epoch"] <= epoch]
-            if path.exists():
-                write_atomically(path, "".join(dump_json(line, indent=None) + "\n" for line in kept))
+        """Drop the lines of epochs after `epoch`, which will be trained again; the time is spent all the same."""
+        path = self.path / "metrics.jsonl"
+        lines = read_lines(path)
+        if path.exists():
+            kept = [line for line in lines if line["epoch"] <= epoch]
+            write_atomically(path, "".join(dump_json(line, indent=None) + "\n" for line in kept))
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, one an epoch."""
