@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
+from clew.cli import main
 from cli.own_files import write_images, write_series, write_table, write_text, write_treebank
 
 Clew = Callable[..., tuple[int, str, str]]
@@ -55,12 +58,21 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table and a run of classification on it."""
+    folder = tmp_path_factory.mktemp("trained")
+    with chdir(folder):
+        write_table(Path("a.csv"))
+        few = ["--set", "training.epochs=1", "--set", "model.hidden=4"]
+        assert main(["train", "a.csv", *few, "--out", "run"]) == 0
+    return folder
+
+
 @pytest.fixture
-def run(clew: Clew) -> str:
-    """A run of classification."""
-    write_table(Path("a.csv"))
-    code, _, err = clew("train", "a.csv", "--set", "training.epochs=1", "--set", "model.hidden=4", "--out", "run")
-    assert code == 0, err
+def run(trained: Path) -> str:
+    """A copy of them in the present folder."""
+    copytree(trained, ".", dirs_exist_ok=True)
     return "run"
 
 

@@ -34,7 +34,7 @@ def compare(
     """Train every recipe with every seed on the same data in the same order, and say what that shows.
 
     The test part is sealed until each run has selected its weights, and scored once. A stopped command goes on where
-    it was.
+    it was. The folder gets a page, report.html, with the table, every run and the curves.
 
     Args:
         config: A TOML file with a file or [tasks.NAME], [recipes.NAME.model], and seeds under [compare].
@@ -44,6 +44,7 @@ def compare(
         json: Print the results as JSON.
     """
     from clew.lab.own_files import plan_comparisons
+    from clew.report.comparison_page import write_comparison_report
 
     if workers is not None and workers < 0:
         raise UsageError(complain(WHERE, "--workers", "0 or more", workers, "Leave it out for one a core."))
@@ -58,16 +59,23 @@ def compare(
     place = out or Path("runs") / config.stem
     with usage_errors():
         plans = plan_comparisons(values, settings or [])
-        done = [(plan, _carry_out(plan, place / plan.name if plan.name else place, workers)) for plan in plans]
+        done = [(plan, _carry_out(plan, _place_of(plan, place), workers)) for plan in plans]
+    reports = [write_comparison_report(plan, result, _place_of(plan, place)) for plan, result in done]
     if json:
         print_result(dump_json({plan.name or "task": vars(result) for plan, result in done}))
     else:
         for plan, result in done:
             _print(plan, result)
+    for report in reports:
+        print(f"Report: {report}", file=sys.stderr)
     failed = sum(row["status"] == "failed" for _, result in done for row in result.rows)
     if failed:
         got, remedy = f"{failed} failed", "The same command tries them again and keeps the others."
         raise FailedRunsError(complain(WHERE, "runs", "finished", got, remedy))
+
+
+def _place_of(plan: "OwnComparison", out: Path) -> Path:
+    return out / plan.name if plan.name else out
 
 
 def _carry_out(plan: "OwnComparison", out: Path, workers: int | None) -> "Comparison":

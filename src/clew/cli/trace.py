@@ -78,7 +78,7 @@ def _what(text: str | None, file: str | None, model: str | None) -> tuple[str | 
     Raises:
         UsageError: If there are two models, or a second text.
     """
-    is_run = text is not None and _is_folder(text)
+    is_run = bool(text) and _is_folder(text or "")
     if is_run and model is not None:
         raise UsageError(complain("clew trace", "the model", "named once", f"{text} and --model {model}"))
     if is_run:

@@ -107,7 +107,7 @@ def _show(run: "Run", plan: "TrainingPlan", as_json: bool) -> None:
     from clew.report.training import write_training_report
 
     selected = run.metrics()[run.selected_epoch - 1]
-    report = write_training_report(run)
+    report = write_training_report(run, validation=plan.validation)
     if as_json:
         result = {
             "run": str(run.path),

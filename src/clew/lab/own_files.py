@@ -17,10 +17,10 @@ from clew.errors import ConfigError, complain
 from clew.lab.recipe import Recipe
 from clew.lab.splits import Splits
 from clew.runs.model_options import complete_options
-from clew.runs.planning import check_sections, plan_training
+from clew.runs.planning import check_sections, plan_training, sections
 from clew.runs.planning.defaults import usual_model, usual_training
 from clew.tasks import Task
-from clew.training import TrainConfig, check_keys
+from clew.training import TrainConfig, check_keys, with_overrides
 
 WHERE = "clew compare"
 USUAL_SEEDS = (0, 1, 2)
@@ -88,11 +88,12 @@ def _plan(
     if "file" not in values:
         remedy = f"Write file = 'train.csv' above the sections{f', or in [tasks.{name}]' if name else ''}."
         raise ConfigError(complain(WHERE, "file", "given", "none", remedy))
-    options = {key: part for key, part in values.items() if key not in FILES}
+    options = check_sections({key: part for key, part in values.items() if key not in FILES})
+    options = with_overrides(options, overrides, sections())
     known = {recipe: _recipe_sections(recipe, part, options) for recipe, part in recipes.items()}
     first = next(iter(known.values()))["model"].get("preset")
-    files = {key: values.get(key) for key in ("validation", "test")}
-    plan = plan_training(values["file"], model=first, **files, options=options, overrides=overrides)
+    validation, test = values.get("validation"), values.get("test")
+    plan = plan_training(values["file"], model=first, validation=validation, test=test, options=options)
     if plan.test is None:
         remedy = "Name a file with test = 'test.csv', or give the test part a share with split.fractions."
         raise ConfigError(complain(WHERE, "test part", "there to compare on", "none", remedy))

@@ -67,7 +67,8 @@ def assessment_lines(assessment: Mapping[str, Any]) -> list[str]:
             lines.append(f"Most frequent errors: {words}{', ...' if len(wrong) > len(shown) else ''}")
     if "order" in assessment:
         lines.append(f"Order of steps: {assessment['order']['words']}")
-    return lines + [f"Intervals, {line}" for line in assessment.get("words", [])]
+    lines += [f"Intervals, {line}" for line in assessment.get("words", [])]
+    return lines + list(assessment.get("notes", []))
 
 
 def figure(value: Any) -> str:
@@ -81,6 +82,19 @@ def figure(value: Any) -> str:
     if not isfinite(value):
         return "none" if value != value else str(value)
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def words_of(name: str) -> str:
+    """Name a figure within a sentence.
+
+    >>> words_of("accuracy"), words_of("one_step_mae")
+    ('accuracy', 'MAE one step ahead')
+    """
+    for mode, words in (("one_step_", "one step ahead"), ("rollout_", "of rollouts")):
+        if name.startswith(mode):
+            return f"{words_of(name.removeprefix(mode))} {words}"
+    known = str(WORDS.get(name, name.replace("_", " "))).replace(", nats", " in nats")
+    return known if known[:2].isupper() else known[0].lower() + known[1:]
 
 
 def _names(metrics: Mapping[str, Any], mode: str) -> list[str]:

@@ -26,6 +26,7 @@ MOST_SHUFFLED_STEPS = 5_000_000
 SEED = 0
 LEAST_ORIGINS = 8
 LEAST_BLOCKS = 5
+SHOWN_SERIES = 3
 MODE_WORDS = {"one_step": "one step ahead", "rollout": "in rollouts"}
 
 
@@ -34,15 +35,15 @@ def assess(run: Run, data: Batch | SequenceData, chunk: int = 512) -> dict[str, 
 
     Returns:
         `confusion` (counts, true classes as rows, with a last row for classes that training lacks and a last column for
-        steps without an answer) and `classes`; `order` with its words; `intervals` of forecasts with `words`. What does
-        not apply is missing.
+        steps without an answer) and `classes`; `order` with its words; `intervals` of forecasts with `words`, and
+        `notes`. What does not apply is missing.
 
     Raises:
         DataError: If the data have no targets.
     """
     task = run.task
     if isinstance(task, Forecasting):
-        return _of_forecasts(run, task, data, chunk)
+        return _of_forecasts(run, task, data, chunk) | {"notes": denominator_words(task)}
     if not isinstance(task, Classification | Tagging):
         return {}
     found: dict[str, Any] = {
@@ -87,6 +88,16 @@ def _origin_stride(run: Run, data: Batch | SequenceData) -> int | None:
         return None
     is_sealed = SequenceData.open(sealed).fingerprint() == data.fingerprint()
     return read_json(plan)["data"].get("origin_stride") if is_sealed else None
+
+
+def denominator_words(task: Forecasting) -> list[str]:
+    """Say what MASE divides by: the error of repeating the value of one season before, in the training part."""
+    if task.scaling is None:
+        return []
+    season, errors = task.scaling.season, [f"{error:.4g}" for error in task.scaling.seasonal_error]
+    shown = ", ".join(errors[:SHOWN_SERIES]) + (", ..." if len(errors) > SHOWN_SERIES else "")
+    steps = "1 step" if season == 1 else f"a season of {season} steps"
+    return [f"MASE divides by the mean absolute change over {steps} in the training part: {shown}"]
 
 
 def interval_words(intervals: list[dict[str, Any]], chosen: str | None, unit: str) -> str:

@@ -24,6 +24,8 @@ from clew.tasks import Classification, CueRecall, Forecasting, NextToken, Regres
 
 IGNORED = -100
 UNSCORED = -1
+FIRST = 1_000_000
+"""Numbers of steps begin here, so that no class of a target is taken for the number of a step."""
 
 
 def call_model(model: nn.Module, inputs: Tensor, valid: Tensor | None) -> Any:
@@ -103,7 +105,7 @@ class _Said(nn.Module):
         self.outputs = outputs
 
     def forward(self, inputs: Tensor, valid: Tensor | None = None) -> ModelOutput:
-        return ModelOutput(self.outputs, self.outputs)
+        return ModelOutput(self.outputs, self.outputs if self.outputs.ndim == 3 else self.outputs.unsqueeze(1))
 
 
 def _numbered_steps(
@@ -111,10 +113,10 @@ def _numbered_steps(
 ) -> dict[str, Any]:
     seen = inputs.flatten(0, 1) if valid is None else inputs[valid]
     steps = torch.cat([torch.zeros_like(seen[:1]), seen]).unique(dim=0)
-    numbers = (inputs.unsqueeze(2) == steps).all(dim=3).to(torch.uint8).argmax(dim=2)
+    numbers = (inputs.unsqueeze(2) == steps).all(dim=3).to(torch.uint8).argmax(dim=2) + FIRST
 
     def meant(model: nn.Module, numbers: Tensor) -> Tensor:
-        return steps.to(next(model.parameters()))[numbers]
+        return steps.to(next(model.parameters()))[numbers - FIRST]
 
     def call(model: nn.Module, numbers: Tensor, valid: Tensor | None) -> Any:
         return call_model(model, meant(model, numbers), valid)
@@ -122,7 +124,7 @@ def _numbered_steps(
     def step(model: SequenceModel, numbers: Tensor, cache: Cache | None) -> tuple[ModelOutput, Cache]:
         return model.step(meant(model, numbers), cache)
 
-    found = {"inputs": numbers, "valid": valid, "vocab": len(steps), "call": call}
+    found = {"inputs": numbers, "valid": valid, "call": call}
     return found | ({"step": step} if _has_cache(model) else {})
 
 
