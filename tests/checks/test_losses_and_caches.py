@@ -134,6 +134,15 @@ def test_the_id_of_padding_as_the_target_of_a_last_step_may_count_or_not() -> No
     )
 
 
+def test_tags_that_are_numbered_like_ids_are_not_taken_for_shifted_inputs() -> None:
+    ids = SENTENCES.masked_fill(~REAL, 0)
+    tags = (ids * 3 + 1) % 4
+    last = REAL & ~torch.cat([REAL[:, 1:], torch.zeros(3, 1, dtype=torch.bool)], dim=1)
+    tags = tags.masked_fill(last, 0).masked_fill(~REAL, -100)  # the tag of each last step is the id of padding
+    inputs = {"input_ids": ids, "attention_mask": REAL.long()}
+    assert not set(quick_audit(Keyword(), inputs, loss=mean, targets=tags).failures) & set(NAMES)
+
+
 def test_a_batch_without_any_target_is_no_pass() -> None:
     found = verdicts(loss=mean, targets=torch.full((3, 6), -100))
     assert set(found.values()) == {"not applicable"}

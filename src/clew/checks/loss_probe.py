@@ -135,7 +135,7 @@ def _probe(exam: Examination, outputs: Tensor, targets: Tensor) -> LossProbe:
         counted[:, 0] = False
         counted[:, 1:] &= exam.sample.real[:, :-1]
     if has_steps and offset == 0:
-        counted = counted & ~_padding_as_target(exam, targets)
+        counted = counted & ~_padding_as_target(exam, targets, ~ignored)
     probe = LossProbe(exam, outputs, targets, counted, ignored, offset)
     probe.value(outputs, targets)
     return probe
@@ -152,11 +152,11 @@ def _ignored(exam: Examination, targets: Tensor, has_steps: bool) -> Tensor:
     return marked
 
 
-def _padding_as_target(exam: Examination, targets: Tensor) -> Tensor:
+def _padding_as_target(exam: Examination, targets: Tensor, kept: Tensor) -> Tensor:
     """Mark shifted targets of last real steps that hold what stands in padding: whether they count is open."""
     content, real = exam.sample.content, exam.sample.real
     marked = torch.zeros(targets.shape[:2], dtype=torch.bool, device=targets.device)
-    if content.shape == targets.shape and exam.sample.is_ids:
+    if content.shape == targets.shape and exam.sample.is_ids and _are_shifted(exam, targets, kept):
         marked[:, :-1] = real[:, :-1] & ~real[:, 1:] & (targets[:, :-1] == content[:, 1:])
     return marked
 
@@ -168,7 +168,12 @@ def _offset(exam: Examination, targets: Tensor, kept: Tensor) -> int | None:
         return 0
     content = content.to(targets.dtype)
     as_inputs = bool((content == targets)[kept].all())
-    shifted = bool((content[:, 1:] == targets[:, :-1])[kept[:, :-1] & exam.sample.real[:, 1:]].all())
-    if as_inputs and shifted:
+    if as_inputs and _are_shifted(exam, targets, kept):
         return None
     return 1 if as_inputs else 0
+
+
+def _are_shifted(exam: Examination, targets: Tensor, kept: Tensor) -> bool:
+    """Say whether each target that is kept is the input after it, as far as that is real."""
+    following = exam.sample.content[:, 1:].to(targets.dtype)
+    return bool((following == targets[:, :-1])[kept[:, :-1] & exam.sample.real[:, 1:]].all())
