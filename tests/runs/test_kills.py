@@ -53,6 +53,21 @@ def test_an_interrupted_training_ends_in_the_same_bits(name, tmp_path, monkeypat
     require_equal(tmp_path / "stopped", tmp_path / "whole")
 
 
+@pytest.mark.parametrize("steps", [11, 12, 13])
+def test_a_stop_around_the_last_step_of_an_epoch_ends_in_the_same_bits(steps, tmp_path, monkeypatch):
+    """Its checkpoint may hold all steps of the epoch and not yet its record."""
+    train("next_token", tmp_path / "whole")
+    assert RunFolder(tmp_path / "whole").metrics()[0]["steps"] == 12
+    monkeypatch.setattr(keeping_room, "SECONDS_BETWEEN_WORDS", -1.0)
+    monkeypatch.setattr(keeping_room, "WRITING_SHARE", 1e9)
+    monkeypatch.setattr(keeping_room, "CHECKPOINT_SECONDS", 0.0)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            train("next_token", tmp_path / "stopped", progress=KillAfter(steps, stop))
+    train("next_token", tmp_path / "stopped")
+    require_equal(tmp_path / "stopped", tmp_path / "whole")
+
+
 def test_a_stop_between_the_records_and_the_state_repeats_no_line(tmp_path, monkeypatch):
     """Records go to disk before the state: what is ahead of it is trained again."""
     train("tagging", tmp_path / "whole")

@@ -200,7 +200,7 @@ def _finish(
         tokens_seen=progress.tokens_seen,
         is_best=is_best,
         steps=progress.total_steps,
-        learning_rate=state.optimizer.param_groups[0]["lr"],
+        learning_rate=learning_rate_at(progress.total_steps - 1, len(batches) * config.epochs, config),
         stopped=progress.stopped,
     )
 
