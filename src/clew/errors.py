@@ -6,6 +6,10 @@ so that the command line can print it as it stands. Broken invariants of our own
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
+
+MOST_NEIGHBOURS = 1000
+"""Files of a folder among which a name is looked for."""
 
 
 class ClewError(ValueError):
@@ -60,3 +64,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     choices = sorted(known)
     near = get_close_matches(word, choices, n=1, cutoff=0.5)
     return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(choices)}."
+
+
+def suggest_file(path: Path) -> str:
+    """Suggest the file beside a missing one that has nearly its name; nothing where there is none.
+
+    Names share more letters than words do, since many have one ending: they must be nearer than for `did_you_mean`.
+    """
+    if path.exists() or not path.parent.is_dir():
+        return ""
+    beside = [other.name for other in path.parent.iterdir() if other.is_file()]
+    near = get_close_matches(path.name, beside, n=1, cutoff=0.7) if len(beside) <= MOST_NEIGHBOURS else []
+    return f"Did you mean '{near[0]}'?" if near else ""

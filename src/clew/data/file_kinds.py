@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clew.errors import DataError, complain, did_you_mean
+from clew.errors import DataError, complain, did_you_mean, suggest_file
 
 TABLE_KINDS = {
     "csv": (".csv", ".tsv", ".tab"),
@@ -49,10 +49,7 @@ def kind_of_table(path: Path, kind: str | None = None) -> str:
             start = stream.read(16)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        remedy = did_you_mean(path.name, beside) if len(beside) <= 1000 else ""
-        remedy = remedy if remedy.startswith("Did") and not path.exists() else ""
-        raise DataError(complain(where, "file", "one that can be read", reason, remedy)) from error
+        raise DataError(complain(where, "file", "one that can be read", reason, suggest_file(path))) from error
     except ValueError as error:
         raise DataError(complain(repr(where), "the name of a file", "one that the system takes", str(error))) from error
     if not start:

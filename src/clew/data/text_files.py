@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clew.data.problems import TableError
 from clew.data.text_pieces import BYTE_ORDER_MARKS
-from clew.errors import ConfigError, DataError, complain, did_you_mean
+from clew.errors import ConfigError, DataError, complain, suggest_file
 
 Paths = Path | str | Sequence[Path | str]
 
@@ -45,10 +45,7 @@ def _read_bytes(path: Path) -> bytes:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
-        is_absent = isinstance(error, FileNotFoundError) and path.parent.is_dir()
-        beside = [other.name for other in path.parent.iterdir()] if is_absent else []
-        remedy = did_you_mean(path.name, beside) if len(beside) <= 1000 else ""
-        remedy = remedy if remedy.startswith("Did") else ""
+        remedy = suggest_file(path) if isinstance(error, FileNotFoundError) else ""
         raise DataError(complain(str(path), "file", "one that can be read", reason, remedy)) from error
     if not content:
         raise DataError(complain(str(path), "file", "one with content", "an empty file"))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.data.file_kinds import TABLE_KINDS
-from clew.errors import ConfigError, DataError, complain, did_you_mean
+from clew.errors import ConfigError, DataError, complain, did_you_mean, suggest_file
 
 TREEBANK, TEXT, IMAGES, TABLE = "treebank", "text", "images", "table"
 SUFFIXES = {".conllu": TREEBANK, ".txt": TEXT, ".npz": IMAGES} | {
@@ -40,10 +40,7 @@ def kind_of_file(path: Path, format: str | None = None) -> str:
     if path.is_dir():
         return IMAGES
     if not path.exists():
-        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = did_you_mean(path.name, beside) if len(beside) <= 1000 else ""
-        remedy = near if near.startswith("Did") else ""
-        raise DataError(complain(str(path), "file", "one that can be read", "no such file", remedy))
+        raise DataError(complain(str(path), "file", "one that can be read", "no such file", suggest_file(path)))
     rule = f"one of {', '.join(SUFFIXES)}, or a folder of images"
     remedy = "Say what it is with data.format: csv, parquet or jsonl." if path.is_file() else ""
     raise DataError(complain(str(path), "file", rule, f"'{suffix}'" if suffix else "no ending", remedy))
