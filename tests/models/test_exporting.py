@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jaxtyping
+import onnxruntime
 import pytest
 import torch
 from torch import Tensor
@@ -48,14 +49,12 @@ def unchecked_shapes() -> Iterator[None]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_file_gives_the_models_numbers(case: str, tmp_path: Path) -> None:
-    runtime = pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
     options = CASES[case]
     model = build(case.split()[0], outputs=4, hidden=8, **options)
     path = tmp_path / "model.onnx"
     assert export(model, path, example(options)) < 1e-5
     assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
-    session = runtime.InferenceSession(str(path))
+    session = onnxruntime.InferenceSession(str(path))
     if "image" in options:
         images = example(options).repeat(3, 1, 1, 1)
         found = session.run(None, {"inputs": images.numpy()})[0]
@@ -72,16 +71,12 @@ def test_the_file_gives_the_models_numbers(case: str, tmp_path: Path) -> None:
 
 
 def test_a_double_model_in_training_is_left_as_it_was(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
     model = build("gru", vocab=7, outputs=4, hidden=8, dropout=0.5, layers=2).double().train()
     export(model, tmp_path / "model.onnx", example({"vocab": 7}))
     assert model.training and next(model.parameters()).dtype == torch.float64
 
 
 def test_other_numbers_are_told_and_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
     right = exporting._run_forward
     monkeypatch.setattr(exporting, "_run_forward", lambda layer, rows: right(layer, rows) + 0.1)
     with pytest.raises(
@@ -92,8 +87,6 @@ def test_other_numbers_are_told_and_leave_no_file(tmp_path: Path, monkeypatch: p
 
 
 def test_a_file_that_exists_is_kept_unless_forced(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
     path = tmp_path / "model.onnx"
     path.write_text("mine")
     model = build("gru", vocab=7, outputs=4, hidden=8)

@@ -13,6 +13,7 @@ from typing import Any
 from clew.errors import RunError, complain
 from clew.files import cannot_write, dump_json, write_atomically
 from clew.lab.before_training import Audits, audit_before_training
+from clew.lab.forecast_contrasts import forecast_contrasts
 from clew.lab.plan import plan_runs
 from clew.lab.pool import Work, carry_out
 from clew.lab.progress import Progress, SilentProgress
@@ -20,7 +21,7 @@ from clew.lab.recipe import Recipe
 from clew.lab.results import RunResult, collect, describe_cells, describe_contrasts, find_run_leaks
 from clew.lab.splits import Splits
 from clew.runs import lock_folder, read_json
-from clew.tasks import Task
+from clew.tasks import Forecasting, Task
 
 MARKER = "comparison.json"
 MARK = {"format": 1, "kind": "clew comparison"}
@@ -34,7 +35,7 @@ class Comparison:
         rows: One a run: recipe, seed, status, test and validation figures, size and cost; nothing that depends on the
             clock.
         cells: One a recipe: mean, sample standard deviation, seeds solved, verdict in words.
-        contrasts: One a pair of recipes.
+        contrasts: One a pair of recipes; of forecasts also one a recipe and the reference to beat.
         references: Predictors with known or simple answers on the same test sequences, chance and oracle among them.
         warnings: Failed runs, suspected leaks and failed audits.
         timings: Seconds a run, and when each test was scored.
@@ -52,6 +53,14 @@ class Comparison:
     def to_json(self) -> str:
         """Give strict JSON; NaN and the infinities are strings."""
         return dump_json(vars(self))
+
+    def _repr_html_(self) -> str:
+        """Show a page of the results in a notebook."""
+        from clew.lab.page import TITLE, comparison_page
+        from clew.rendering.notebook import framed
+
+        page = comparison_page(self.rows, self.cells, self.contrasts, self.references, self.warnings)
+        return framed(page, TITLE)
 
 
 def compare(
@@ -108,14 +117,16 @@ def summarize(
     results: Sequence[RunResult], task: Task, splits: Splits, leaks: dict[str, str], audits: Audits
 ) -> Comparison:
     """Say what the runs of one task on one set of splits show; `leaks` comes from `find_run_leaks` and the audits."""
-    references = []
+    references, contrasts = [], describe_contrasts(results, leaks)
     if finished := [result for result in results if result.test is not None]:
         test = splits.test.open_after(finished[0].folder.best)
         references = task.references(splits.train, test)
+        if isinstance(task, Forecasting):
+            contrasts += forecast_contrasts(results, leaks, task, splits, test)
     return Comparison(
         rows=[result.to_row() for result in results],
         cells=describe_cells(results, leaks, task.chance_accuracy, task.oracle_accuracy),
-        contrasts=describe_contrasts(results, leaks),
+        contrasts=contrasts,
         references=references,
         warnings=[*warnings_of(results, leaks), *audits.warnings()],
         timings=timings_of(results),

@@ -81,6 +81,7 @@ def score_run(plan: RunPlan, root: Path, test: Batch, examine: Examine | None = 
             "metrics": task.evaluate(model, test),
             "correct": None if correct is None else "".join("01"[int(value)] for value in correct.tolist()),
             "evidence": task.evidence(model, test),
+            "errors": task.errors(model, test),
             "parameters": model.parameter_count(),
             "state_size": model.state_size(time_steps),
             "multiply_adds": model.multiply_adds(time_steps),

@@ -15,9 +15,7 @@ import torch
 from clew.data import SequenceData
 from clew.data.batch import Batch
 from clew.errors import DataError
-from clew.runs.folder import read_json
 from clew.runs.inputs import read_inputs, windows_of
-from clew.runs.planning.plan import PLAN, SEALED
 from clew.runs.reference_choice import chosen_reference
 from clew.runs.run import Run
 from clew.tasks import Classification, Forecasting, Tagging, order_control
@@ -70,7 +68,7 @@ def _of_forecasts(run: Run, task: Forecasting, data: Batch | SequenceData, chunk
     if len(data) < LEAST_ORIGINS:
         return {"intervals": [], "words": [f"{len(data)} origins are too few to say more"]}
     try:
-        intervals = task.compare_all(run.model, data, origin_stride=_origin_stride(run, data), chunk=chunk)
+        intervals = task.compare_all(run.model, data, chunk=chunk)
     except DataError:  # an origin without any target
         return {"intervals": [], "words": ["an origin without targets or a finite forecast allows no interval"]}
     unit = "MAE" if task.scaling is None else "MASE"
@@ -79,15 +77,6 @@ def _of_forecasts(run: Run, task: Forecasting, data: Batch | SequenceData, chunk
         mine = [one for one in intervals if one["mode"] == mode]
         words.append(f"{MODE_WORDS[mode]}: {interval_words(mine, chosen_reference(run, mode), unit)}")
     return {"intervals": intervals, "words": words}
-
-
-def _origin_stride(run: Run, data: Batch | SequenceData) -> int | None:
-    """Give the steps between origins of the part that was split off; None for the horizon, as other files have it."""
-    plan, sealed = run.path / PLAN, run.path / SEALED
-    if not plan.exists() or not sealed.exists():
-        return None
-    is_sealed = SequenceData.open(sealed).fingerprint() == data.fingerprint()
-    return read_json(plan)["data"].get("origin_stride") if is_sealed else None
 
 
 def denominator_words(task: Forecasting) -> list[str]:

@@ -6,10 +6,10 @@ from clew.files import dump_json, write_atomically
 from clew.runs.folder import RunFolder, read_json
 from clew.runs.run import Run
 from clew.tasks import Forecasting
+from clew.tasks.forecast_arguments import MODES
 from clew.tasks.forecast_references import best_reference
 
 REFERENCES = "references.json"
-MODES = ("one_step", "rollout")
 
 
 def keep_references(

@@ -16,7 +16,6 @@ different questions and never share a key.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isclose
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,8 +26,14 @@ from torch import Tensor, nn
 from clew.data.batch import Batch
 from clew.errors import ConfigError, DataError, complain
 from clew.tasks.block_bootstrap import BlockInterval
-from clew.tasks.forecast_comparison import interval_of_difference, sequence_names
-from clew.tasks.forecast_metrics import forecast_metrics, quantile_metrics
+from clew.tasks.forecast_arguments import MODES, check_arguments
+from clew.tasks.forecast_comparison import (
+    LOOKED_AT,
+    interval_of_difference,
+    sequence_names,
+    steps_between_origins,
+)
+from clew.tasks.forecast_metrics import forecast_metrics, origin_errors, quantile_metrics
 from clew.tasks.forecast_references import REFERENCE_WORDS, is_near_zero, reference_forecasts
 from clew.tasks.forecast_rollout import next_values, rollout
 from clew.tasks.forecast_rows import ForecastRows, Windows
@@ -36,7 +41,7 @@ from clew.tasks.forecast_windows import Scaling
 from clew.tasks.sequences import Sequences, device_of, put_together
 from clew.tasks.task import Aligned, Task, evaluation_mode
 
-MODES = ("one_step", "rollout")
+Points = Float[np.ndarray, "origins horizon series"]
 CHUNK = 512
 
 
@@ -86,7 +91,7 @@ class Forecasting(Task):
         self.lags, self.quantiles = tuple(lags), tuple(float(level) for level in quantiles)
         self.season, self.difference, self.select_by = season, difference, select_by
         self.scaling = Scaling.from_mapping(dict(scaling)) if isinstance(scaling, Mapping) else scaling
-        self._check()
+        check_arguments(self)
         self.layout = ForecastRows(series, past, known, self.lags, difference)
         self.selection = f"{select_by}_mae"
         names = ["mae", "rmse"] + ["mase"] * (self.scaling is not None)
@@ -269,7 +274,7 @@ class Forecasting(Task):
             windows: One a rolling origin, in order of time.
             reference: "last_value", "seasonal_naive", "drift", "training_mean" or "zero".
             mode: "one_step" or "rollout".
-            origin_stride: Steps from one origin to the next; by default the horizon.
+            origin_stride: Steps from one origin to the next; by default what the windows show.
             block: Origins of a block; by default the cube root of those of the longest sequence, at least those whose
                 targets overlap.
             resamples: How often origins are drawn again.
@@ -291,11 +296,7 @@ class Forecasting(Task):
             rule = f"at least one season of {self.season} steps"
             raise DataError(complain("Forecasting.compare", "the history of a window", rule, "fewer"))
         points = self._points(self._forecasts(model, windows, chunk, (mode,))[mode])
-        targets = self._targets(windows)
-        return interval_of_difference(
-            points, baseline, targets, seasonal_error=self._seasonal_error, sequences=sequence_names(windows),
-            overlap=self._overlap(origin_stride), block=block, resamples=resamples, seed=seed,
-        )  # fmt: skip
+        return self._interval(points, baseline, windows, origin_stride, block=block, resamples=resamples, seed=seed)
 
     def compare_all(
         self,
@@ -314,22 +315,58 @@ class Forecasting(Task):
         Raises:
             DataError: If there are fewer than 2 origins, or one without a finite error.
         """
-        targets, sequences, found = self._targets(windows), sequence_names(windows), []
+        found = []
         for mode, predicted in self._forecasts(model, windows, chunk, MODES).items():
             for name in self.reference_names:
                 baseline = self._reference(windows, name, mode)
-                if baseline is None:
-                    continue
-                interval = interval_of_difference(
-                    self._points(predicted), baseline, targets, seasonal_error=self._seasonal_error,
-                    sequences=sequences, overlap=self._overlap(origin_stride), seed=seed,
-                )  # fmt: skip
-                found.append({"mode": mode, "reference": name} | interval._asdict())
+                if baseline is not None:
+                    interval = self._interval(self._points(predicted), baseline, windows, origin_stride, seed=seed)
+                    found.append({"mode": mode, "reference": name} | interval._asdict())
         return found
 
-    def _overlap(self, origin_stride: int | None) -> int:
-        """Count neighbouring origins that share targets."""
-        return -(-self.horizon // (origin_stride or self.horizon))
+    def errors(self, model: nn.Module, windows: Sequences, chunk: int = CHUNK) -> dict[str, list[float]]:
+        """Give the error of each origin in each mode: the mean absolute one, divided as in MASE where that is known."""
+        forecasts = self._forecasts(model, windows, chunk, MODES)
+        return {mode: self._errors(self._points(predicted), windows).tolist() for mode, predicted in forecasts.items()}
+
+    def reference_errors(self, windows: Sequences, name: str, mode: str) -> list[float] | None:
+        """Give the error of each origin of a reference, as `errors` does; None where it has no forecast."""
+        baseline = self._reference(windows, name, mode)
+        return None if baseline is None else self._errors(baseline, windows).tolist()
+
+    def interval(
+        self,
+        errors: Sequence[float],
+        baseline: Sequence[float],
+        windows: Sequences,
+        origin_stride: int | None = None,
+        *,
+        block: int | None = None,
+        resamples: int = 2000,
+        seed: int = 0,
+    ) -> BlockInterval:
+        """Give an interval for the mean of `errors` minus that of `baseline`, over the origins of `windows`.
+
+        Raises:
+            ConfigError: If a number is out of range.
+            DataError: If there are fewer than 2 origins, or one without a finite error.
+        """
+        if origin_stride is None:
+            first = windows.select(torch.arange(min(len(windows), LOOKED_AT)))
+            origin_stride = steps_between_origins(first.inputs, self.horizon)
+        return interval_of_difference(
+            np.asarray(errors), np.asarray(baseline), sequences=sequence_names(windows),
+            overlap=-(-self.horizon // origin_stride), block=block, resamples=resamples, seed=seed,
+        )  # fmt: skip
+
+    def _interval(
+        self, points: Points, baseline: Points, windows: Sequences, origin_stride: int | None, **options: Any
+    ) -> BlockInterval:
+        errors, others = (self._errors(forecast, windows).tolist() for forecast in (points, baseline))
+        return self.interval(errors, others, windows, origin_stride, **options)
+
+    def _errors(self, points: Points, windows: Sequences) -> Float[np.ndarray, " origins"]:
+        return origin_errors(points, self._targets(windows), self._seasonal_error)
 
     @property
     def _seasonal_error(self) -> tuple[float, ...] | None:
@@ -407,30 +444,3 @@ class Forecasting(Task):
 
     def _windows(self, data: Sequences, chunk: int = CHUNK, device: torch.device | None = None) -> Iterator[Windows]:
         return self.layout.windows(data, self.horizon, chunk, device)
-
-    def _check(self) -> None:
-        where = "Forecasting"
-        for name, value, least in (
-            ("horizon", self.horizon, 1),
-            ("series", self.series, 1),
-            ("past", self.past, 0),
-            ("known", self.known, 0),
-            ("season", self.season, 1),
-            ("difference", 1 if self.difference is None else self.difference, 1),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ConfigError(complain(where, name, f"a whole number of at least {least}", value))
-        if any(lag < 2 for lag in self.lags) or len(set(self.lags)) != len(self.lags):
-            remedy = "The value one step before the target is read anyway."
-            raise ConfigError(complain(where, "lags", "different whole numbers of at least 2", self.lags, remedy))
-        is_rising = all(low < high for low, high in zip(self.quantiles, self.quantiles[1:], strict=False))
-        if self.quantiles and (not is_rising or not self.quantiles[0] > 0 or not self.quantiles[-1] < 1):
-            raise ConfigError(complain(where, "quantiles", "rising, in (0, 1)", self.quantiles))
-        if self.quantiles and not any(isclose(level, 0.5, abs_tol=0) for level in self.quantiles):
-            remedy = "The median is what is fed back and scored as one value."
-            raise ConfigError(complain(where, "quantiles", "with 0.5 among them", self.quantiles, remedy))
-        if self.scaling is not None and len(self.scaling.center) != self.series:
-            got = f"for {len(self.scaling.center)}"
-            raise ConfigError(complain(where, "scaling", f"for {self.series} series", got))
-        if self.select_by not in MODES:
-            raise ConfigError(complain(where, "select_by", " or ".join(MODES), f"'{self.select_by}'"))

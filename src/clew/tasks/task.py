@@ -130,6 +130,10 @@ class Task(ABC):
         """Give what tells whether a model beats the oracle, where that is known: the fields of `OracleComparison`."""
         return {}
 
+    def errors(self, model: nn.Module, windows: Sequences, chunk: int = 512) -> dict[str, list[float]]:
+        """Give errors of each sequence that comparisons take intervals over; empty for a task that has none."""
+        return {}
+
     def references(self, train: Sequences, test: Sequences) -> list[dict[str, Any]]:
         """Score simple predictors on the test sequences; chance and, where it is known, the oracle are among them."""
         return []
