@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from clew.data import Preparation, SplitRule, convert_table, read_table, split_sequences
-from clew.data.conversion import file_sha256
+from clew.data.conversion_folder import file_sha256
 from clew.errors import ConfigError, DataError
 
 

@@ -5,22 +5,19 @@ preparation on the training part alone, and to write. The result stands in a fol
 file and arguments are the same. Rows of a sequence must stand together in the file.
 """
 
-import hashlib
-import json
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from clew.data.arranging import Arranger, as_numbers
 from clew.data.cleaning import Cleaner, Missing, StepBlock
 from clew.data.column_types import to_words
 from clew.data.columns import Columns
+from clew.data.conversion_folder import convert_once
 from clew.data.names import pack_names
 from clew.data.preparation import Preparation, PreparationFitter, first_given
 from clew.data.problems import Problems
@@ -118,7 +115,6 @@ def convert_table(
         raise ConfigError(complain(WHERE, "missing", "'refuse' or 'mean' for a file in pieces", "'forward'"))
     given = columns.to_mapping() if isinstance(columns, Columns) else dict(columns or {})
     asked = {
-        "path": str(place.resolve()),
         "columns": given,
         "task": task,
         "preparation": None if preparation is None else preparation.to_mapping(),
@@ -127,23 +123,8 @@ def convert_table(
         "min_count": min_count,
         "reading": [kind, delimiter, encoding],
     }
-    key = hashlib.sha256(json.dumps(asked, sort_keys=True, default=list).encode()).hexdigest()[:12]
-    folder = Path(cache) / f"{place.stem}-{key}"
-    Path(cache).mkdir(parents=True, exist_ok=True)
-    with FileLock(Path(cache) / f".{folder.name}.lock"):
-        if _is_fresh(folder, place):
-            return _open(folder, is_reused=True)
-        conversion = _Conversion(source, columns, task, preparation, split, missing, min_count, piece_bytes)
-        stamp = _stamp(place)
-        fresh = folder.with_name(f"{folder.name}.new")
-        shutil.rmtree(fresh, ignore_errors=True)
-        conversion.write(fresh, {"source": {**stamp, "sha256": file_sha256(place)}})
-        if _stamp(place) != stamp:
-            shutil.rmtree(fresh, ignore_errors=True)
-            raise DataError(complain(str(place), "file", "the same all the time", "one that changed while it was read"))
-        shutil.rmtree(folder, ignore_errors=True)
-        fresh.rename(folder)
-    return _open(folder, is_reused=False)
+    conversion = _Conversion(source, columns, task, preparation, split, missing, min_count, piece_bytes)
+    return _open(*convert_once(place, Path(cache), asked, conversion.write))
 
 
 class _Conversion:
@@ -284,29 +265,3 @@ def _open(folder: Path, is_reused: bool) -> Converted:
     indices = tuple(np.asarray(arrays[name]) for name in names) or None
     preparation = Preparation.from_mapping(about["preparation"])
     return Converted(SequenceData.open(folder), preparation, folder, indices, is_reused)
-
-
-def _is_fresh(folder: Path, source: Path) -> bool:
-    """Whether a folder was made from the file as it is: same size and time, or else the same content."""
-    try:
-        about = open_folder(folder)[1]["source"]
-        stamp = _stamp(source)
-        if about["size"] != stamp["size"]:
-            return False
-        return about["mtime_ns"] == stamp["mtime_ns"] or about["sha256"] == file_sha256(source)
-    except (DataError, KeyError, TypeError):
-        return False
-
-
-def _stamp(path: Path) -> dict[str, int]:
-    status = path.stat()
-    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, a megabyte at a time."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while piece := stream.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()

@@ -72,13 +72,7 @@ class TextData:
         >>> data.windows(3).whole().inputs.tolist()
         [[0, 1, 2, 3], [3, 4, 5, 0]]
         """
-        if context < 1:
-            raise ConfigError(complain("TextData.windows", "context", "at least 1", context))
-        if len(self.ids) < 2:
-            raise DataError(complain("TextData.windows", "text", "at least 2 tokens long", len(self.ids)))
-        starts = np.arange(0, len(self.ids) - 1, context)
-        lengths = np.minimum(len(self.ids) - starts, context + 1)
-        return SequenceData.windows(self.ids, starts, lengths, documents=self._documents())
+        return cut_windows(self.ids, self._documents(), context)
 
     def sequences(self) -> SequenceData:
         """Give each document as a sequence of its own, for short ones.
@@ -102,6 +96,27 @@ class TextData:
         if (lengths > 0).sum() < 2:
             return None
         return np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+
+
+def cut_windows(ids: NDArray[np.int32], documents: NDArray[np.int32] | None, context: int) -> SequenceData:
+    """Cut ids into windows as `TextData.windows` does, without a copy of them.
+
+    Args:
+        ids: All tokens, (tokens,), in memory or memory-mapped.
+        documents: Number of the document of each, (tokens,); None where there is one only.
+        context: How many ids a model reads, at least 1.
+
+    Raises:
+        ConfigError: If `context` is below 1.
+        DataError: If there are fewer than two ids.
+    """
+    if context < 1:
+        raise ConfigError(complain("TextData.windows", "context", "at least 1", context))
+    if len(ids) < 2:
+        raise DataError(complain("TextData.windows", "text", "at least 2 tokens long", len(ids)))
+    starts = np.arange(0, len(ids) - 1, context)
+    lengths = np.minimum(len(ids) - starts, context + 1)
+    return SequenceData.windows(ids, starts, lengths, documents=documents)
 
 
 @dataclass(frozen=True)

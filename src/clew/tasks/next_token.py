@@ -143,13 +143,20 @@ class NextToken(Task):
 
         With `token_bytes` also `bits_per_byte`: the sum of the losses in bits over the bytes of the scored targets.
         """
-        scores = self.score(model, batch, chunk)
-        count = scores.scored.sum().item()
-        total = scores.losses_nats.sum().item()
-        figures = {"loss_nats": total / count, "accuracy": scores.hits.sum().item() / count}
+        losses, hits = torch.zeros(len(batch), dtype=torch.float64), 0
+        counts = np.zeros(self.vocab, np.int64)
+        with evaluation_mode(model), torch.no_grad():
+            for index, part in chunks(batch, chunk, device_of(model)):
+                scores = self._score_chunk(model, self.align(part))
+                # A number a sequence is kept, so that neither memory nor the size of chunks has a say in the sum.
+                losses[index] = scores.losses_nats.sum(dim=1).cpu()
+                hits += int(scores.hits.sum())
+                counts += np.bincount(scores.targets[scores.scored].cpu().numpy(), minlength=self.vocab)
+        _require_scored(count := int(counts.sum()), batch)
+        total = losses.sum().item()
+        figures = {"loss_nats": total / count, "accuracy": hits / count}
         if self.token_bytes is not None:
-            targets = scores.targets[scores.scored].cpu().numpy()
-            figures["bits_per_byte"] = total / log(2) / count_bytes(targets, self.token_bytes)
+            figures["bits_per_byte"] = total / log(2) / count_bytes(counts, self.token_bytes)
         return figures
 
     def predict(self, model: nn.Module, batch: Sequences, chunk: int = 512) -> dict[str, np.ndarray]:
@@ -183,8 +190,8 @@ class NextToken(Task):
         if parts:
             columns = zip(*parts, strict=True)
             scores = TokenScores(*(put_together(list(zip(index, column, strict=True)), 0) for column in columns))
-        if scores is None or not bool(scores.scored.any()):
-            raise DataError(complain("NextToken", "scored targets", "at least 1", f"none in {len(batch)} sequences"))
+        _require_scored(0 if scores is None else int(scores.scored.sum()), batch)
+        assert scores is not None
         return scores
 
     def _score_chunk(self, model: nn.Module, aligned: Aligned) -> TokenScores:
@@ -222,3 +229,8 @@ class NextToken(Task):
             remedy = "Check the data, or mark padding as not valid."
             message = complain("NextToken", "targets", f"in [0, vocab={self.vocab})", int(wrong[0]), remedy)
             raise DataError(message) from error
+
+
+def _require_scored(count: int, data: Sequences) -> None:
+    if count == 0:
+        raise DataError(complain("NextToken", "scored targets", "at least 1", f"none in {len(data)} sequences"))

@@ -41,7 +41,7 @@ def token_references(
     ids, offsets, scored = flat_ids(test)
     if not scored.any() or not len(train_ids):
         raise DataError(complain("NextToken.references", "tokens", "at least 1 to count and 1 to score", "none"))
-    size = None if token_bytes is None else count_bytes(ids[scored], token_bytes)
+    size = None if token_bytes is None else count_bytes(np.bincount(ids[scored], minlength=vocab), token_bytes)
     uniform = np.full(int(scored.sum()), 1 / vocab)
     rows = [_row("uniform", "gives every token the same probability", uniform, 1 / vocab, size)]
     for order, name, words in (
@@ -86,13 +86,13 @@ def _is_first(batch: Batch) -> Bool[torch.Tensor, "batch time"]:
     return is_first
 
 
-def count_bytes(ids: Int[np.ndarray, " tokens"], token_bytes: tuple[int, ...]) -> int:
-    """Count the bytes of the text of some tokens.
+def count_bytes(counts: Int[np.ndarray, " vocab"], token_bytes: tuple[int, ...]) -> int:
+    """Count the bytes of a text, given how often each token is in it.
 
     Raises:
         DataError: If there are none.
     """
-    total = int(np.asarray(token_bytes)[ids].sum())
+    total = int(np.asarray(token_bytes) @ counts)
     if total == 0:
         raise DataError(complain("NextToken", "bytes of the scored targets", "at least 1", total))
     return total

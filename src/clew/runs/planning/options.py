@@ -39,8 +39,8 @@ class DataOptions:
         missing: What is done with missing values: "refuse", "mean" or "forward".
         min_count: How often a category, or a word of a vocabulary, must occur to be known.
         allow_unseen: Whether a class that training did not have counts as wrong, instead of being an error.
-        stream: Whether a table is converted on disk instead of read into memory; by default from 500 MB on.
-        cache: Folder of converted tables.
+        stream: Whether a table or text is converted on disk instead of read into memory; by default from 500 MB on.
+        cache: Folder of converted files.
         label: Annotation that is predicted in CoNLL-U.
         vocabulary: Of text: "characters", "words", "bytes" or "bpe".
         vocabulary_size: Most words, or pieces of bpe.
