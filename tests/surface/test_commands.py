@@ -20,6 +20,7 @@ FLAGS = {
     "compare": {"CONFIG", "--json", "--out", "--set", "--workers", "-o"},
     "data": {"FILE", "--json", "--set"},
     "evaluate": {"RUN", "FILE", "--json"},
+    "explore": {"MODEL", "--beside", "--host", "--no-browser", "--port", "--text"},
     "export": {"RUN", "--force", "--json", "--onnx"},
     "forecast": {"RUN", "FILE", "--force", "--horizon", "--json", "--known", "--out", "--plot", "-o"},
     "generate": {

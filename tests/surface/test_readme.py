@@ -11,7 +11,7 @@ from clew.cli.application import build_application
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-LONGEST = 150
+LONGEST = 166
 UNCHECKED = ("git clone", "cd ")
 
 

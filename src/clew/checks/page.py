@@ -1,10 +1,10 @@
 """An audit as one HTML page: what leaks and where first, then who reads whom, every check, and how it was judged.
 
-Start with `report_page`; `report_html` is the short form for a notebook.
+Start with `report_page`.
 """
 
-import base64
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
@@ -23,11 +23,19 @@ from clew.rendering.page import (
     fragments,
     paragraph,
     render_page,
-    standalone_svg,
 )
 from clew.rendering.tables import Cell, Column, Group, Table, Tone, table_html
 
 _TONES: dict[str, Tone] = {"failed": "bad", "passed": "plain", "not applicable": "muted"}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What an audit says, in the order of a page: the verdict, the answer below it, and the sections."""
+
+    headline: str
+    top: Markup
+    sections: Sequence[Section]
 
 
 def report_page(
@@ -38,7 +46,20 @@ def report_page(
     assurance: str = "",
     warning: str = "",
 ) -> str:
-    """Render the page.
+    """Render the page; see `report_parts`."""
+    parts = report_parts(findings, subject, facts, influence, assurance, warning)
+    return render_page(parts.headline, parts.top, parts.sections)
+
+
+def report_parts(
+    findings: Sequence[Finding],
+    subject: str,
+    facts: Sequence[tuple[str, str]] = (),
+    influence: InfluenceMap | None = None,
+    assurance: str = "",
+    warning: str = "",
+) -> Parts:
+    """Render what a page is made of.
 
     Args:
         findings: Of all checks.
@@ -56,24 +77,7 @@ def report_page(
     sections.append(Section("All checks", "checks", checks_html(findings)))
     if facts:
         sections.append(Section("How far to trust this", "trust", definitions(facts)))
-    return render_page(headline(findings, subject), _top(findings, failed, assurance, warning), sections)
-
-
-def report_html(findings: Sequence[Finding], subject: str, influence: InfluenceMap | None = None) -> str:
-    """Render the verdict, the map and the table of checks for a notebook, whose own style they take."""
-    lead = [element("strong", None, headline(findings, subject)), ". ", counts(findings)]
-    said = [f"{finding.name}: {_sentences(finding)}" for finding in failed_findings(findings)]
-    picture = Markup("") if influence is None else _image(influence)
-    return fragments(paragraph(*lead), bullets(said) if said else "", picture, checks_html(findings))
-
-
-def _image(influence: InfluenceMap) -> Markup:
-    """Embed the picture as an image, so that its style rules stay inside."""
-    encoded = base64.b64encode(standalone_svg(influence.picture()).encode()).decode()
-    source = f"data:image/svg+xml;base64,{encoded}"
-    return Markup("<img {}>").format(
-        joined([Markup('src="{}" alt="{}" width="480"').format(source, influence.description())])
-    )
+    return Parts(headline(findings, subject), _top(findings, failed, assurance, warning), sections)
 
 
 def _top(findings: Sequence[Finding], failed: Sequence[Finding], assurance: str, warning: str) -> Markup:

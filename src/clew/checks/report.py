@@ -3,6 +3,7 @@
 `AuditReport` is made by `clew.audit`. Nothing here runs a model.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 
 from clew.checks.finding import Finding
 from clew.checks.influence_map import InfluenceMap
-from clew.checks.page import report_html, report_page
+from clew.checks.page import Parts, report_page, report_parts
 from clew.checks.report_text import report_text
 from clew.checks.verdict import OF_STEPS, failed_findings, headline
 from clew.errors import AuditError
 from clew.files import dump_json, write_atomically
+from clew.rendering.notebook import framed
 from clew.rendering.numbers import format_number, format_seconds
 from clew.rendering.page import standalone_svg
 
@@ -99,14 +101,21 @@ class Report:
         Raises:
             RunError: If the file cannot be written.
         """
-        page = report_page(self.findings, self._subject, self._facts(), self._map(), self._assurance(), self._warning())
+        page = report_page(*self._told())
         if path is not None:
             write_atomically(Path(path), page)
         return page
 
+    def parts(self) -> Parts:
+        """Give the verdict, the answer and the sections of the page, for a page of another make."""
+        return report_parts(*self._told())
+
+    def _told(self) -> tuple[Sequence[Finding], str, list[tuple[str, str]], InfluenceMap | None, str, str]:
+        return self.findings, self._subject, self._facts(), self._map(), self._assurance(), self._warning()
+
     def _repr_html_(self) -> str:
-        """Show the verdict, the influence map and the table of checks in a notebook."""
-        return report_html(self.findings, self._subject, self._map())
+        """Show the page in a notebook."""
+        return framed(self.to_html(), self.verdict)
 
     @property
     def _subject(self) -> str:

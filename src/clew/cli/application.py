@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": ("clew.cli.compare:compare", "Recipes x seeds on files of yours, under one protocol."),
     "data": ("clew.cli.data:data", "What a file holds, and what each task would do with it."),
     "evaluate": ("clew.cli.evaluate:evaluate", "The sealed test part of a run, once; or another file."),
+    "explore": ("clew.cli.explore:explore", "Look around inside a model in the browser."),
     "export": ("clew.cli.export:export", "A trained model as an ONNX file, with proof that it gives the same numbers."),
     "forecast": ("clew.cli.forecast:forecast", "Series beyond their end."),
     "generate": ("clew.cli.generate:generate", "Text that goes on from a prompt."),

@@ -70,10 +70,10 @@ def grids_of(quantity: Quantity, tokens: Sequence[str] | None = None, step: int 
     hidden = quantity.is_hidden()
     found: list[Grid] = []
     for place in itertools.product(*(range(size) for size in shape[:ahead])):
-        down, across = _sides(axes[ahead:], shape[ahead:], tokens)
+        down, across = sides(axes[ahead:], shape[ahead:], tokens)
         is_hidden = None if hidden is None else hidden[place]
         grid = Grid(
-            ", ".join(f"{_singular(axis)} {index}" for axis, index in zip(axes, place, strict=False)),
+            ", ".join(f"{singular(axis)} {index}" for axis, index in zip(axes, place, strict=False)),
             down,
             across,
             _as_rows(cells(quantity.value[place], is_hidden), down, across),
@@ -154,23 +154,26 @@ def cut_words(axis: str, shown: Sequence[int | None], count: int) -> str:
 
     >>> cut_words("hidden", window(9, 4), 9)
     'hidden 2 to 6 of 9 are cut'
+    >>> cut_words("time", [4, 5, 6], 9)
+    'time 4 to 6 of 9 are shown'
     """
     if None not in shown:
-        return ""
+        return "" if len(shown) == count else f"{axis} {shown[0]} to {shown[-1]} of {count} are shown"
     gap = shown.index(None)
     after = shown[gap + 1] if gap + 1 < len(shown) else count
     assert after is not None
     return f"{axis} {gap} to {after - 1} of {count} are cut"
 
 
-def _sides(axes: Sequence[str], shape: Sequence[int], tokens: Sequence[str] | None) -> tuple[Side, Side]:
-    sides = [Side(axis, _labels(axis, size, tokens)) for axis, size in zip(axes, shape, strict=True)]
+def sides(axes: Sequence[str], shape: Sequence[int], tokens: Sequence[str] | None) -> tuple[Side, Side]:
+    """Give what runs down and what runs across of at most two axes; a side that does not exist has an empty name."""
+    found = [Side(axis, _labels(axis, size, tokens)) for axis, size in zip(axes, shape, strict=True)]
     alone = Side("", [""])
-    if not sides:
+    if not found:
         return alone, alone
-    if len(sides) == 1:
-        return (sides[0], alone) if sides[0].axis in TOKEN_AXES else (alone, sides[0])
-    return sides[0], sides[1]
+    if len(found) == 1:
+        return (found[0], alone) if found[0].axis in TOKEN_AXES else (alone, found[0])
+    return found[0], found[1]
 
 
 def _labels(axis: str, size: int, tokens: Sequence[str] | None) -> list[str]:
@@ -195,5 +198,6 @@ def _marked(numbers: Any, hidden: Any) -> Any:
     return HIDDEN if hidden else numbers
 
 
-def _singular(axis: str) -> str:
+def singular(axis: str) -> str:
+    """Name one place of an axis: a head of the heads."""
     return {"heads": "head", "batch": "row"}.get(axis, axis)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 
 import torch
 from jaxtyping import Shaped
@@ -130,3 +131,8 @@ class Quantity:
         for cells in self.hidden_by.values():
             hidden = hidden | cells
         return hidden
+
+    def _repr_html_(self) -> str:
+        """Show its equation and its numbers in a notebook."""
+        drawing = import_module("clew.ledger.notebook")  # by name, since what draws quantities imports this module
+        return drawing.quantity_in_notebook(self)

@@ -155,7 +155,7 @@ class PassReader:
     def _sent_back(self, tensor: Tensor) -> dict[str, Tensor]:
         """What each reader of a tensor sends back to it, by the reader's name; and what comes from elsewhere."""
         parts: dict[str, Tensor] = {}
-        for one, name in self._readers_of(tensor):
+        for one, name in self.readers_of(tensor):
             found = self._explained_backward(one)
             if found is not None and name in found.inputs:
                 where = ".".join(word for word in (one.name, one.border.part) if word)
@@ -167,7 +167,7 @@ class PassReader:
                 parts["outside the model"] = rest
         return parts
 
-    def _readers_of(self, tensor: Tensor) -> Iterator[tuple[Recorded, str]]:
+    def readers_of(self, tensor: Tensor) -> Iterator[tuple[Recorded, str]]:
         """Which borders read a real tensor, in any call, and as which input."""
         for one in (known for each in self.recorder.passes for known in each.recorded):
             yield from ((one, name) for name, read in one.border.inputs.items() if read is tensor)

@@ -165,19 +165,25 @@ def _from_later(layer: Recurrence, part: str, totals: tuple[Tensor, ...], values
 
 
 def transition_jacobian(border: Border, explanation: Explanation, row: int, step: int) -> Float[Tensor, "state state"]:
-    """Differentiate one step of one sequence: entry (i, j) is how new state i moves with old state j.
+    """Differentiate one step of one sequence; see `transition_jacobians`."""
+    return transition_jacobians(border, explanation, row, step, step + 1)[0]
 
-    For an LSTM the state is (state, cell) joined, so that the matrix is 2 hidden wide. `step` counts in the order in
-    which the layer reads.
+
+def transition_jacobians(
+    border: Border, explanation: Explanation, row: int, start: int, stop: int
+) -> Float[Tensor, "steps state state"]:
+    """Differentiate steps of one sequence: entry (t, i, j) is how new state i of step t moves with old state j.
+
+    For an LSTM the state is (state, cell) joined, so that a matrix is 2 hidden wide. Steps count in the order in which
+    the layer reads. All steps are differentiated together, one new state at a time: given the state before it, no step
+    depends on another.
     """
     layer: Recurrence = border.layer
-    inputs = explanation.leaves["inputs"][row, step].detach()
-    before = [explanation.leaves[f"{part}_before"][row, step].detach() for part in layer.state_parts]
-    sizes = [len(states) for states in before]
-
-    def advance(joined: Tensor) -> Tensor:
-        named = layer.step(layer.project(inputs), joined.split(sizes))
-        return torch.cat([getattr(named, part) for part in layer.state_parts])
-
+    inputs = explanation.leaves["inputs"][row, start:stop].detach()
+    parts = [explanation.leaves[f"{part}_before"][row, start:stop].detach() for part in layer.state_parts]
+    before = torch.cat(parts, dim=-1).requires_grad_()
     with torch.enable_grad(), standing_in(border, explanation.weights):
-        return torch.autograd.functional.jacobian(advance, torch.cat(before)).detach()  # pyright: ignore[reportReturnType, reportAttributeAccessIssue]
+        named = layer.step(layer.project(inputs), before.split([part.shape[-1] for part in parts], dim=-1))
+        after = torch.cat([getattr(named, part) for part in layer.state_parts], dim=-1).sum(dim=0)
+        rows = [torch.autograd.grad(one, before, retain_graph=True)[0] for one in after]
+    return torch.stack(rows, dim=1)

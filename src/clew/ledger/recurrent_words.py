@@ -20,20 +20,20 @@ def recurrent_words(cell: Cell) -> str:
 
 
 def _gate(cell: Cell, place: int) -> str:
-    from_inputs, from_state = _sums(cell, place)
+    from_inputs, from_state = gate_sums(cell, place)
     if cell.key == "preactivation":
         return equals(cell.value, sum_words([*from_inputs, *from_state]))
     if cell.key == "candidate":
         return _gru_candidate(cell, from_inputs, from_state)
     terms = [*from_inputs, *from_state]
     function = "tanh" if cell.key == "cell_candidate" else "sigmoid"
-    inside = _total(terms)
+    inside = total_of(terms)
     return f"{equals(cell.value, applied(function, inside))}\n{equals(inside, sum_words(terms))}"
 
 
 def _gru_candidate(cell: Cell, from_inputs: list[Term], from_state: list[Term]) -> str:
     """Write n = tanh(x part + r * (h part))."""
-    own, recurrent, reset = _total(from_inputs), _total(from_state), _at(cell, "reset_gate")
+    own, recurrent, reset = total_of(from_inputs), total_of(from_state), _at(cell, "reset_gate")
     outer = equals(cell.value, f"tanh({sum_words([(own,), (reset, recurrent)])})")
     return "\n".join([outer, equals(own, sum_words(from_inputs)), equals(recurrent, sum_words(from_state))])
 
@@ -56,7 +56,7 @@ def _lstm_state(cell: Cell) -> str:
     return equals(cell.value, sum_words([kept, written]))
 
 
-def _sums(cell: Cell, gate: int) -> tuple[list[Term], list[Term]]:
+def gate_sums(cell: Cell, gate: int) -> tuple[list[Term], list[Term]]:
     """Give the terms of a gate's preactivation: from the inputs and from the state before, each with its bias."""
     batch, step, unit = cell.index
     row = gate * cell.layer.hidden + unit
@@ -69,7 +69,8 @@ def _sums(cell: Cell, gate: int) -> tuple[list[Term], list[Term]]:
     return from_inputs, terms(before, numbers(cell.weight("weight_hh")[row]), cell.weight("bias_hh")[row].item())
 
 
-def _total(terms: list[Term]) -> float:
+def total_of(terms: list[Term]) -> float:
+    """Sum the products."""
     return sum(term[0] if len(term) == 1 else term[0] * term[1] for term in terms)
 
 

@@ -64,12 +64,11 @@ def path(reader: PassReader, layer: str, row: int, start: int, end: int) -> dict
     if first >= last:
         rule = "read before the end"
         raise LedgerError(complain(f"ledger: {layer}", "start", rule, f"start={start} and end={end}"))
-    explanation, steps = reader.explanation(one), range(first + 1, last + 1)
-    jacobians = [recurrence.transition_jacobian(one.border, explanation, row, step) for step in steps]
-    product = jacobians[0]
-    for later in jacobians[1:]:
+    explanation = reader.explanation(one)
+    stacked = recurrence.transition_jacobians(one.border, explanation, row, first + 1, last + 1)
+    product = stacked[0]
+    for later in stacked[1:]:
         product = later @ product
-    stacked = torch.stack(jacobians)
     norms = _spectral_norms(stacked)
     found = {"jacobians": stacked, "product": product, "norms": norms, "bound": norms.prod()}
     found["norm"] = _spectral_norms(product)
@@ -157,19 +156,25 @@ def _at_position(
 
 
 def _by_step(reader: PassReader, one: Recorded, name: str, found: Sensitivities, rows: slice) -> Tensor:
-    """Apply the step of each position by itself, after all has been put back to its place."""
+    """Apply the step of each position by itself, after all has been put back to its place.
+
+    Every position gets its own use of the parameter; all are differentiated together.
+    """
     explanation, layer = reader.explanation(one), one.border.layer
     inputs = reader.placed(one, explanation.leaves["inputs"].detach())[rows]
     before = [reader.placed(one, explanation.leaves[f"{p}_before"].detach())[rows] for p in layer.state_parts]
-    heads = {part: reader.placed(one, at)[rows] for part, at in found.heads.items()}
-    parts = []
-    with standing_in(one.border, explanation.weights):
-        for step in range(inputs.shape[1]):
-            with torch.enable_grad():
-                named = layer.step(layer.project(inputs[:, step]), tuple(states[:, step] for states in before))
-            at_step = {part: at[:, step] for part, at in heads.items()}
-            parts += differentiate(named._asdict(), at_step, [explanation.weights[name]])
-    return torch.stack(parts)
+    heads = {part: reader.placed(one, at)[rows].transpose(0, 1) for part, at in found.heads.items()}
+    weight = explanation.weights[name].detach()
+    uses = weight.expand(inputs.shape[1], *weight.shape).requires_grad_()
+
+    def at_position(use: Tensor, observed: Tensor, *states: Tensor) -> dict[str, Tensor]:
+        with standing_in(one.border, {**explanation.weights, name: use}):
+            named = layer.step(layer.project(observed), states)._asdict()
+        return {part: named[part] for part in heads}
+
+    with torch.enable_grad():
+        values = torch.func.vmap(at_position, in_dims=(0, *[1] * (1 + len(before))))(uses, inputs, *before)
+    return differentiate(values, heads, [uses])[0]
 
 
 def _recurrent(reader: PassReader, layer: str) -> Recorded:

@@ -47,6 +47,18 @@ class LedgerViews(ABC):
 
         return explain_cell(self._last, name, places)
 
+    def explain_sensitivity(self, name: str, **places: int) -> str:
+        """Write the arithmetic of one sensitivity: what was computed from the number sends this back to it.
+
+        Empty where no backward pass has run, or there is no rule that says more than the number.
+
+        Raises:
+            LedgerError: If there is no such quantity, axis or place, or an axis has no place.
+        """
+        from clew.ledger.backward_words import explain_sensitivity
+
+        return explain_sensitivity(self._last, name, places)
+
     def to_json(self, path: Path | str | None = None) -> str:
         """Give everything as strict JSON, described in `clew.ledger.export`, and write it to a file if there is a path.
 
@@ -98,7 +110,7 @@ class LedgerViews(ABC):
         return first_difference(self.quantities(), other.quantities(), tolerance)
 
     def _repr_html_(self) -> str:
-        """Show the table of quantities in a notebook."""
-        from clew.ledger.page import overview_html
+        """Show the page in a notebook; of many quantities the table alone."""
+        from clew.ledger.notebook import ledger_in_notebook
 
-        return overview_html(self.quantities())
+        return ledger_in_notebook(self.quantities(), self.distances)

@@ -35,8 +35,16 @@ def stylesheet() -> str:
     return f"{rules}\n{colour_rules('light')}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
-def render_page(title: str, top: Markup, sections: Sequence[Section], footer: str = "") -> str:
-    """Write a page: the title, `top` (the answer and any banner), a list of contents, the sections and a footer."""
+def render_page(title: str, top: Markup, sections: Sequence[Section], footer: str = "", rules: str = "") -> str:
+    """Write a page: the title, `top` (the answer and any banner), a list of contents, the sections and a footer.
+
+    Args:
+        title: Heading of the page.
+        top: What stands below it.
+        sections: A list of contents stands before two or more.
+        footer: How the page was made.
+        rules: Style rules beyond `stylesheet()`, of what only this page draws.
+    """
     contents = [element("li", None, element("a", {"href": f"#{part.identifier}"}, part.heading)) for part in sections]
     listing = element(
         "nav", {"aria-label": "Contents"}, element("h2", None, "Contents"), element("ol", None, *contents)
@@ -47,23 +55,24 @@ def render_page(title: str, top: Markup, sections: Sequence[Section], footer: st
             "div",
             {"class": "page"},
             element("header", None, element("h1", None, title), top),
-            listing if sections else "",
-            element("main", {"id": "content"}, *map(_section, sections)),
+            listing if len(sections) > 1 else "",
+            element("main", {"id": "content"}, *map(section_html, sections)),
             element("footer", None, footer) if footer else "",
         ),
     ]
-    html = element("html", {"lang": "en"}, _head(title), element("body", None, *body))
+    html = element("html", {"lang": "en"}, _head(title, rules), element("body", None, *body))
     return f"<!DOCTYPE html>\n{html}\n"
 
 
-def _section(part: Section) -> Markup:
+def section_html(part: Section) -> Markup:
+    """Write a section under its heading, named by it."""
     heading = element("h2", {"id": f"{part.identifier}-heading"}, part.heading)
     attributes = {"id": part.identifier, "aria-labelledby": f"{part.identifier}-heading"}
     return element("section", attributes, heading, part.content)
 
 
-def _head(title: str) -> Markup:
-    style = stylesheet()
+def _head(title: str, rules: str) -> Markup:
+    style = stylesheet() + rules
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     metadata = Markup(

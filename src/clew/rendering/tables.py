@@ -5,7 +5,7 @@ table: a caption, `scope` on every header, one `tbody` a group, in a box that sc
 `clew.rendering.terminal_tables` shows the same description in a terminal. Start with `Table`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -78,12 +78,17 @@ class Table:
         return [f"{column.name}: {column.note}" for column in self.columns if column.note] + list(self.notes)
 
 
-def table_html(table: Table) -> Markup:
-    """Render a table as HTML; the box around it scrolls where the screen is narrower and is reachable by keyboard."""
+def table_html(table: Table, attributes: Mapping[str, str] | None = None) -> Markup:
+    """Render a table as HTML; the box around it scrolls where the screen is narrower and is reachable by keyboard.
+
+    Args:
+        table: What it shows.
+        attributes: Of the table element, such as `{"data-grid": ""}` where a script moves between its cells.
+    """
     header = element("tr", None, *(_header_cell(column) for column in table.columns))
     caption = element("caption", None, element("span", None, table.caption))
     bodies = (_group_html(group, table.columns) for group in table.groups)
-    body = element("table", None, caption, element("thead", None, header), *bodies)
+    body = element("table", attributes, caption, element("thead", None, header), *bodies)
     box = element("div", {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": table.caption}, body)
     notes = element("ul", {"class": "notes"}, *(element("li", None, note) for note in table.all_notes))
     return joined([box, notes] if table.all_notes else [box])

@@ -35,6 +35,7 @@ from clew.report.evaluation_table import figure as digits
 from clew.report.evaluation_table import words_of
 from clew.report.task_comparison import task_comparison_table
 from clew.runs import RunFolder
+from clew.tasks import Task
 from clew.training import TrainConfig
 
 LEAST_EPOCHS = 5
@@ -66,7 +67,7 @@ def comparison_page(plan: OwnComparison, comparison: Comparison, out: Path) -> s
     caption = f"{plan.task.name.replace('_', ' ')}, {len(plan.splits.test):,} test sequences"
     sections = [
         Section("Results", "results", table_html(task_comparison_table(comparison, plan.task, caption))),
-        Section("Every run", "runs", table_html(_runs(plan, comparison))),
+        Section("Every run", "runs", table_html(runs_table(plan.task, comparison))),
         Section("Learning curves", "curves", _curves(plan, comparison, curves)),
         Section("Protocol", "protocol", _protocol(plan, comparison)),
         Section("What this does not show", "limits", bullets(LIMITS)),
@@ -88,9 +89,9 @@ def _top(plan: OwnComparison, comparison: Comparison) -> Markup:
     return fragments(*parts)
 
 
-def _runs(plan: OwnComparison, comparison: Comparison) -> Table:
+def runs_table(task: Task, comparison: Comparison) -> Table:
     """List every run with its selection and its figures."""
-    metrics, selection = list(plan.task.metrics), plan.task.selection
+    metrics, selection = list(task.metrics), task.selection
     columns = [Column("Recipe", "left"), Column("Seed"), Column("Epoch"), Column(f"Validation {words_of(selection)}")]
     columns += [Column(f"Test {words_of(name)}") for name in metrics]
     rows: list[Row] = []

@@ -20,6 +20,10 @@ WORDS = {
     "mase": "MASE",
     "quantile_loss": "Quantile loss",
     "coverage": "Coverage",
+    "cue_accuracy": "Accuracy at RECALL",
+    "cue_loss_nats": "Loss at RECALL, nats",
+    "all_loss_nats": "Loss of all tokens, nats",
+    "move_accuracy": "Accuracy on random moves",
 }
 SHOWN_CONFUSIONS = 6
 MODES = {"one_step": "One step ahead", "rollout": "Rollout"}

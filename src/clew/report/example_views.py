@@ -1,7 +1,8 @@
 """Single predictions, sorted by their loss: where a model is furthest from what is true, and where it is nearest."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,29 +25,89 @@ MOST_PROBABILITIES = 20_000_000
 VISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", " ": "␣"})
 
 
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Single predictions.
+
+    Attributes:
+        columns: Of their table.
+        losses: Of each prediction.
+        sequences: The sequence that each belongs to, by its place in the data.
+        row: Makes the table's row of a prediction, by its place among the losses.
+        looked_at: How many sequences were looked at.
+        of: How many there are.
+    """
+
+    columns: Sequence[Column]
+    losses: np.ndarray
+    sequences: np.ndarray
+    row: Callable[[int], Row]
+    looked_at: int
+    of: int
+
+    @property
+    def order(self) -> np.ndarray:
+        """Places of the predictions, the highest loss first; those without a loss are left out."""
+        order = np.argsort(-self.losses, kind="stable")
+        return order[np.isfinite(self.losses[order]) | (self.losses[order] == np.inf)]
+
+
+Opening = Callable[[int, str], str]
+"""Makes a link to a sequence, by its place in the data, of the words for it."""
+
+
 def examples_part(run: Run, data: Batch | SequenceData) -> Markup:
     """Show the predictions with the highest loss, and a few with the lowest; of many sequences an even selection."""
+    found = find_examples(run, data)
+    return paragraph("Nothing is shown for this task.") if found is None else examples_html(found)
+
+
+def find_examples(run: Run, data: Batch | SequenceData, most: int = MOST_SEQUENCES) -> Examples | None:
+    """Predict, and say what each prediction costs; None for a task without single predictions.
+
+    Args:
+        run: Its model predicts.
+        data: Sequences with targets.
+        most: Sequences that are looked at; of more an even selection.
+    """
+    make = _makers().get(run.task.name)
+    if make is None:
+        return None
     count = len(data)
-    places = torch.linspace(0, count - 1, min(count, MOST_SEQUENCES)).long()
-    batch, names = data.select(places), _names(data, places)
-    found = _makers()[run.task.name](run, run.task, batch, names)
-    if found is None:
-        return paragraph("Nothing is shown for this task.")
-    columns, losses, row = found
-    order = np.argsort(-losses, kind="stable")
-    order = order[np.isfinite(losses[order]) | (losses[order] == np.inf)]
-    groups = [Group([row(int(place)) for place in order[:WORST]], "Highest loss")]
+    places = torch.linspace(0, count - 1, min(count, most)).long()
+    found = make(run, run.task, data.select(places), _names(data, places))
+    sequences = places.numpy()[found.rows]
+    return Examples(found.columns, found.losses, sequences, found.row, len(places), count)
+
+
+def examples_html(found: Examples, opening: Opening | None = None) -> Markup:
+    """Render predictions by their loss, each with a link to its sequence where there is an `opening`."""
+    order = found.order
+    groups = [Group([_opened(found, int(place), opening) for place in order[:WORST]], "Highest loss")]
     if len(order) >= WORST + BEST:
-        groups.append(Group([row(int(place)) for place in order[-BEST:]], "Lowest loss"))
-    table = table_html(Table("Predictions by their loss", columns, groups))
-    some = f"Of {len(places):,} sequences out of {count:,}, evenly chosen." if count > len(places) else ""
+        groups.append(Group([_opened(found, int(place), opening) for place in order[-BEST:]], "Lowest loss"))
+    table = table_html(Table("Predictions by their loss", found.columns, groups))
+    is_part = found.of > found.looked_at
+    some = f"Of {found.looked_at:,} sequences out of {found.of:,}, evenly chosen." if is_part else ""
     return fragments(table, *([paragraph(some)] if some else []))
 
 
-Found = tuple[list[Column], np.ndarray, Callable[[int], Row]] | None
+def _opened(found: Examples, place: int, opening: Opening | None) -> Row:
+    first, *others = found.row(place)
+    assert isinstance(first, str)
+    return [first if opening is None else opening(int(found.sequences[place]), first), *others]
 
 
-def _makers() -> dict[str, Callable[[Run, Any, Batch, Sequence[str]], Found]]:
+class _Found(NamedTuple):
+    """Predictions of a batch: columns, losses, the row of the batch that each belongs to, and how it is shown."""
+
+    columns: Sequence[Column]
+    losses: np.ndarray
+    rows: np.ndarray
+    row: Callable[[int], Row]
+
+
+def _makers() -> dict[str, Callable[[Run, Any, Batch, Sequence[str]], _Found]]:
     return {
         Classification.name: _classes,
         Tagging.name: _tags,
@@ -65,7 +126,7 @@ def _class_names(run: Run, task: Task) -> list[str]:
     return [*known, "not in training"]
 
 
-def _classes(run: Run, task: Classification, batch: Batch, names: Sequence[str]) -> Found:
+def _classes(run: Run, task: Classification, batch: Batch, names: Sequence[str]) -> _Found:
     said, targets = task.predict(run.model, batch, CHUNK), task.align(batch).targets.numpy()
     classes = _class_names(run, task)
     kept = np.flatnonzero(targets != -1)
@@ -84,10 +145,10 @@ def _classes(run: Run, task: Classification, batch: Batch, names: Sequence[str])
             _loss(chances[place]),
         ]
 
-    return _columns("Sequence", "True class", "Said"), -np.log(chances.clip(1e-300)), row
+    return _Found(_columns("Sequence", "True class", "Said"), -np.log(chances.clip(1e-300)), kept, row)
 
 
-def _tags(run: Run, task: Tagging, batch: Batch, names: Sequence[str]) -> Found:
+def _tags(run: Run, task: Tagging, batch: Batch, names: Sequence[str]) -> _Found:
     said, aligned = task.predict(run.model, batch, CHUNK), task.align(batch)
     assert aligned.scored is not None
     targets, classes = aligned.targets.numpy(), _class_names(run, task)
@@ -104,7 +165,7 @@ def _tags(run: Run, task: Tagging, batch: Batch, names: Sequence[str]) -> Found:
         true = classes[max(targets[number, step], -1)]
         return [where, true, classes[chosen], digits(float(sure)), digits(float(chances[place])), _loss(chances[place])]
 
-    return _columns("Sequence and step", "True class", "Said"), -np.log(chances.clip(1e-300)), row
+    return _Found(_columns("Sequence and step", "True class", "Said"), -np.log(chances.clip(1e-300)), rows, row)
 
 
 def _words(run: Run, task: Tagging, batch: Batch) -> Callable[[int, int], str] | None:
@@ -114,9 +175,10 @@ def _words(run: Run, task: Tagging, batch: Batch) -> Callable[[int, int], str] |
     return lambda row, step: column.decode([int(batch.inputs[row, step, word])])[0]
 
 
-def _tokens(run: Run, task: NextToken, batch: Batch, names: Sequence[str]) -> Found:
-    rows = max(1, min(len(batch), MOST_PROBABILITIES // (batch.inputs.shape[1] * task.vocab)))
-    batch = batch.select(torch.linspace(0, len(batch) - 1, rows).long())
+def _tokens(run: Run, task: NextToken, batch: Batch, names: Sequence[str]) -> _Found:
+    count = max(1, min(len(batch), MOST_PROBABILITIES // (batch.inputs.shape[1] * task.vocab)))
+    chosen = torch.linspace(0, len(batch) - 1, count).long()
+    batch = batch.select(chosen)
     scores = task.score(run.model, batch, CHUNK)
     said = task.predict(run.model, batch, CHUNK)["probabilities"]
     places = np.argwhere(scores.scored.numpy())
@@ -137,10 +199,10 @@ def _tokens(run: Run, task: NextToken, batch: Batch, names: Sequence[str]) -> Fo
         shown = [text([token]).translate(VISIBLE) for token in (true, chosen)]
         return [f"…{before}", *shown, digits(float(sure)), digits(float(chance)), _loss(chance)]
 
-    return _columns("After", "True token", "Said"), losses, row
+    return _Found(_columns("After", "True token", "Said"), losses, chosen.numpy()[rows], row)
 
 
-def _numbers(run: Run, task: Regression, batch: Batch, names: Sequence[str]) -> Found:
+def _numbers(run: Run, task: Regression, batch: Batch, names: Sequence[str]) -> _Found:
     said, aligned = task.predict(run.model, batch, CHUNK)["values"], task.align(batch)
     assert aligned.scored is not None
     targets, kept = aligned.targets.double().numpy(), np.flatnonzero(aligned.scored.numpy())
@@ -152,10 +214,10 @@ def _numbers(run: Run, task: Regression, batch: Batch, names: Sequence[str]) -> 
         return [names[number], *shown, format_number(float(errors[place]))]
 
     heads = [Column("Sequence", "left"), Column("True"), Column("Said"), Column("Squared error")]
-    return heads, errors, row
+    return _Found(heads, errors, kept, row)
 
 
-def _windows(run: Run, task: Forecasting, batch: Batch, names: Sequence[str]) -> Found:
+def _windows(run: Run, task: Forecasting, batch: Batch, names: Sequence[str]) -> _Found:
     said = task.predict(run.model, batch, CHUNK)["rollout"]
     middle = said[..., task.quantiles.index(0.5)] if task.quantiles else said
     values = batch.inputs[..., : task.series].double().numpy()
@@ -174,7 +236,7 @@ def _windows(run: Run, task: Forecasting, batch: Batch, names: Sequence[str]) ->
         Column("Mean absolute error"),
         Column("Forecast minus truth"),
     ]
-    return heads, errors, row
+    return _Found(heads, errors, np.arange(len(errors)), row)
 
 
 def _columns(where: str, true: str, said: str) -> list[Column]:

@@ -27,12 +27,13 @@ from clew.walkthrough.proverb import words_of
 
 WHERE = "clew trace"
 EPISODE_SEED = 0
+MOST_EPISODES = 1000
 SHOWN_TOKENS = 32
 """Tokens of a training window that are read where no text is given."""
 VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥"}
 
 
-def run_subject(folder: Path, source: str | None, row: int, backward: bool) -> Subject:
+def run_subject(folder: Path, source: str | None, row: int, backward: bool, *, may_be_file: bool = True) -> Subject:
     """Load a run, and what it reads.
 
     Args:
@@ -40,6 +41,7 @@ def run_subject(folder: Path, source: str | None, row: int, backward: bool) -> S
         source: A text for next tokens, or the path of a file; None for what the run keeps.
         row: Which sequence of a file, or of what the run keeps.
         backward: Whether a loss is wanted, which needs targets.
+        may_be_file: Whether the source may be the path of a file; a source from a stranger must not.
 
     Raises:
         RunError: If the folder cannot be read, or keeps no data and none are given.
@@ -48,11 +50,14 @@ def run_subject(folder: Path, source: str | None, row: int, backward: bool) -> S
     """
     config = _run_config(folder)
     if config.get("task", {}).get("name") == CueRecall.name:
-        return _recall_subject(folder, config, source)
+        return _recall_subject(folder, config, source, row, may_be_file)
     run = load(folder)
     description = _described(config, run.task.name, run.selected_epoch)
-    if isinstance(run.task, NextToken) and source is not None and not _is_table(run, source):
-        return _text_subject(run, run.task, source, description)
+    if isinstance(run.task, NextToken) and source is not None and not (may_be_file and _is_table(run, source)):
+        return _text_subject(run, run.task, read_text(source) if may_be_file else source, description)
+    if source is not None and not may_be_file:
+        remedy = "Leave the text out, and choose a row."
+        raise DataError(complain(WHERE, "text", f"left out for a run of {run.task.name}", "one", remedy))
     data, names, where = _sequences(run, source, backward)
     if not 0 <= row < len(data):
         raise ConfigError(complain(WHERE, "--row", f"in [0, {len(data)}), a sequence of {where}", row))
@@ -65,7 +70,7 @@ def run_subject(folder: Path, source: str | None, row: int, backward: bool) -> S
     return Subject(run.model, [labels], batch, (), description, run.task, unit, title)
 
 
-def _recall_subject(folder: Path, config: dict[str, Any], source: str | None) -> Subject:
+def _recall_subject(folder: Path, config: dict[str, Any], source: str | None, row: int, may_be_file: bool) -> Subject:
     try:
         model = build_from_config(config["model"])
         epoch = load_weights(model, folder / "best.safetensors")
@@ -76,13 +81,22 @@ def _recall_subject(folder: Path, config: dict[str, Any], source: str | None) ->
         raise RunError(complain(str(folder), "run", "one of this version of clew", got, remedy)) from error
     spelled = {word.lower(): word for word in TOKEN_WORDS}
     if source is None:
-        drawn = sample_episodes(4, task.delay, torch.Generator().manual_seed(EPISODE_SEED), task.cue_position)
-        rows = [[TOKEN_WORDS[token] for token in drawn[0].tolist()]]
+        rows = [[TOKEN_WORDS[token] for token in _episode(task, row)]]
     else:
-        rows = [[spelled.get(word, word) for word in row] for row in text_rows(read_text(source))]
+        lines = text_rows(read_text(source) if may_be_file else source)
+        rows = [[spelled.get(word, word) for word in line] for line in lines]
         require_known(rows, TOKEN_WORDS)
     description = _described(config, f"cue recall at {task.label}", epoch)
     return Subject(model, rows, batch_of(rows, TOKEN_WORDS), TOKEN_WORDS, description, task.next_token)
+
+
+def _episode(task: CueRecall, row: int) -> list[int]:
+    """Draw the episode of a number; the same number gives the same one."""
+    if not 0 <= row < MOST_EPISODES:
+        raise ConfigError(complain(WHERE, "--row", f"in [0, {MOST_EPISODES}), an episode", row))
+    generator = torch.Generator().manual_seed(EPISODE_SEED)
+    drawn = [sample_episodes(4, task.delay, generator, task.cue_position) for _ in range(row // 4 + 1)]
+    return drawn[-1][row % 4].tolist()
 
 
 def _described(config: dict[str, Any], task: str, epoch: int) -> str:
@@ -127,9 +141,9 @@ def _sequences(run: Run, source: str | None, backward: bool) -> tuple[SequenceDa
     return data, data.ids, "the training part"
 
 
-def _text_subject(run: Run, task: NextToken, source: str, description: str) -> Subject:
+def _text_subject(run: Run, task: NextToken, text: str, description: str) -> Subject:
     """Read a text with the run's vocabulary, as one row."""
-    text, vocabulary = read_text(source), getattr(run.preparation, "vocabulary", None)
+    vocabulary = getattr(run.preparation, "vocabulary", None)
     if isinstance(run.preparation, TextPreparation):
         ids = run.preparation.vocabulary.encode(text)
     else:

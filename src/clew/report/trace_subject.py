@@ -24,7 +24,7 @@ SIZES: dict[str, dict[str, Any]] = {
 MODELS = (*SIZES, WORKED)
 
 
-def make_subject(text: str | None, model: str, backward: bool, row: int = 0) -> Subject:
+def make_subject(text: str | None, model: str, backward: bool, row: int = 0, *, may_be_file: bool = True) -> Subject:
     """Put a text and a model together.
 
     Args:
@@ -34,6 +34,7 @@ def make_subject(text: str | None, model: str, backward: bool, row: int = 0) -> 
         backward: Whether the loss is wanted: of the next token, for which no row may be a single word and no word may
             read later ones, or of a run's task.
         row: Which sequence of a run's file or training part.
+        may_be_file: Whether a text may be the path of a file; a text from a stranger must not.
 
     Raises:
         ConfigError: If there is no such model, or no text where one is needed.
@@ -46,10 +47,10 @@ def make_subject(text: str | None, model: str, backward: bool, row: int = 0) -> 
     if text is None and model in MODELS:
         raise ConfigError(complain("clew trace", "TEXT", "given with this model", "none", "Put it in quotes."))
     if model not in MODELS:
-        subject = run_subject(Path(model), text, row, backward)
+        subject = run_subject(Path(model), text, row, backward, may_be_file=may_be_file)
     else:
         assert text is not None
-        rows = text_rows(read_text(text))
+        rows = text_rows(read_text(text) if may_be_file else text)
         subject = _worked(rows, backward) if model == WORKED else _untrained(model, rows)
     _check_lengths(subject, backward)
     subject.model.eval()

@@ -38,6 +38,7 @@ DOES = {
     "next_token": "predicts the next token",
     "forecasting": "forecasts series",
     "regression": "predicts numbers for each sequence",
+    "cue_recall": "recalls a cue after random moves",
 }
 
 
@@ -62,9 +63,9 @@ def training_page(
     """Compose the page; see `write_training_report`."""
     sections = []
     if run.folder.is_scored:
-        sections.append(Section("Test", "test", _test(run, assessment)))
-    sections.append(Section("Validation", "validation", _validation(run, validation)))
-    sections.append(Section("Learning curves", "curves", _curves(run)))
+        sections.append(Section("Test", "test", test_part(run, assessment)))
+    sections.append(Section("Validation", "validation", validation_part(run, validation)))
+    sections.append(Section("Learning curves", "curves", curves_part(run)))
     shown = _shown_data(run, validation)
     if shown is not None:
         part, data = shown
@@ -84,8 +85,8 @@ def _plan(run: Run) -> dict[str, Any]:
     return read_json(path) if path.exists() else {}
 
 
-def _top(run: Run) -> Markup:
-    """Give the answer in a few sentences."""
+def answer_sentences(run: Run) -> list[str]:
+    """Say what the run is, which epoch was selected, and what the test said, if it was scored."""
     preset, count = run.config["model"]["preset"], run.model.parameter_count()
     name, value = run.selection["metric"], run.selection["value"]
     sentences = [
@@ -94,7 +95,12 @@ def _top(run: Run) -> Markup:
         f"validation, {digits(value)}."
     ]
     sentences.append(_answer(run) if run.folder.is_scored else "The test has not been scored.")
-    return element("div", {"class": "lead"}, *map(paragraph, sentences))
+    return sentences
+
+
+def _top(run: Run) -> Markup:
+    """Give the answer in a few sentences."""
+    return element("div", {"class": "lead"}, *map(paragraph, answer_sentences(run)))
 
 
 def _answer(run: Run) -> str:
@@ -111,7 +117,7 @@ def _answer(run: Run) -> str:
 
 def _chosen(run: Run) -> str:
     metrics = run.folder.test()["metrics"]
-    order = ("accuracy", "rollout_mase", "rollout_mae", "bits_per_byte", "rmse")
+    order = ("accuracy", "cue_accuracy", "rollout_mase", "rollout_mae", "bits_per_byte", "rmse")
     order = ("bits_per_byte", "loss_nats") if run.task.name == "next_token" else order
     return next((name for name in order if name in metrics), run.task.selection)
 
@@ -137,7 +143,7 @@ def _views(run: Run, part: str, data: Batch | SequenceData) -> list[Section]:
     return sections
 
 
-def _curves(run: Run) -> Markup:
+def curves_part(run: Run) -> Markup:
     """Draw the training loss, and each figure of validation, over the epochs."""
     if len(run.metrics()) < 2:
         return paragraph("One epoch makes no curve.")
@@ -156,7 +162,8 @@ def _curves(run: Run) -> Markup:
     return figure(fragments(*charts), caption, "panels")
 
 
-def _validation(run: Run, validation: Batch | SequenceData | None) -> Markup:
+def validation_part(run: Run, validation: Batch | SequenceData | None = None) -> Markup:
+    """Show the figures of validation at the selected epoch; with the part itself, those of references too."""
     found = run.metrics()[run.selected_epoch - 1]["validation"]
     result = {"metrics": found, "references": _references(run, validation)}
     caption = f"Validation at epoch {run.selected_epoch}, which was selected on it"
@@ -174,10 +181,14 @@ def _references(run: Run, validation: Batch | SequenceData | None) -> list[dict[
     return run.task.references(train, validation)
 
 
-def _test(run: Run, assessment: dict[str, Any] | None) -> Markup:
+def test_part(run: Run, assessment: dict[str, Any] | None = None) -> Markup:
+    """Show the figures of the sealed test as they were written when it was scored."""
     result = run.folder.test()
-    caption = f"Test: {result['sequences']:,} sequences, scored once, at {result['scored_at']}"
-    table = table_html(evaluation_table(result, run.config["model"]["preset"], caption))
+    count = f"{result['sequences']:,} sequences, " if "sequences" in result else ""
+    caption = f"Test: {count}scored once, at {result['scored_at']}"
+    is_compared = "references" not in result  # a comparison scores the references once for all of its runs
+    shown = result | {"references": []} if is_compared else result
+    table = table_html(evaluation_table(shown, run.config["model"]["preset"], caption))
     lines = assessment_lines(assessment or {})
     return fragments(table, *([bullets(lines)] if lines else []))
 

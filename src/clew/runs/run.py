@@ -86,6 +86,15 @@ class Run:
         value = self.metrics()[self.selected_epoch - 1]["validation"][self.task.selection]
         return {"metric": self.task.selection, "value": value}
 
+    def _repr_html_(self) -> str:
+        """Show a page of the training in a notebook."""
+        from clew.rendering.notebook import framed
+        from clew.runs.page import run_page
+
+        test = self.folder.test() if self.folder.is_scored else None
+        page = run_page(self.path.name, self.config, self.metrics(), self.selected_epoch, self.selection, test)
+        return framed(page, f"Run {self.path.name}")
+
     def predict(self, source: Any, *, chunk: int = 512) -> Predictions:
         """Predict, whatever the size of the chunks, for each sequence what it gets alone.
 
