@@ -29,7 +29,10 @@ def compared(folder: Path, kind: str, origin_stride: int = 4) -> tuple[Compariso
     assert parts.test is not None
     splits = Splits(parts.train.whole(), parts.validation.whole(), parts.test.whole())
     model = {"features": 1, "outputs": 1, "hidden": 12}
-    budgets = {"long": TrainConfig(epochs=8, batch_size=16, learning_rate=0.02), "none": TrainConfig(epochs=1, batch_size=64, learning_rate=1e-6)}
+    budgets = {
+        "long": TrainConfig(epochs=8, batch_size=16, learning_rate=0.02),
+        "none": TrainConfig(epochs=1, batch_size=64, learning_rate=1e-6),
+    }
     recipes = [Recipe(name, {"preset": "gru"} | model, training) for name, training in budgets.items()]
     return compare(recipes, task, splits, seeds=[0, 1], out=folder, workers=0, audit="skip"), task, splits
 

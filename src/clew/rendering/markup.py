@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from markupsafe import Markup, escape
 
 _SELF_CLOSING = {"circle", "line", "path", "polygon", "polyline", "rect", "use"}
+_VOID = {"br", "hr", "img", "input"}
 _UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 127], "\N{REPLACEMENT CHARACTER}")
 
 
@@ -32,6 +33,8 @@ def element(tag: str, attributes: Mapping[str, str | float | int | None] | None 
             parts.append(f' {name}="{short_decimal(value)}"')
     if tag in _SELF_CLOSING and not content:
         return Markup("".join([*parts, "/>"]))
+    if tag in _VOID:
+        return Markup("".join([*parts, ">"]))
     return Markup("".join([*parts, ">", joined(content), f"</{tag}>"]))
 
 

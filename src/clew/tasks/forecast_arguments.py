@@ -1,17 +1,31 @@
 """What the arguments of a forecasting task must be."""
 
 from math import isclose
-from typing import TYPE_CHECKING
+from typing import Protocol, runtime_checkable
 
 from clew.errors import ConfigError, complain
-
-if TYPE_CHECKING:
-    from clew.tasks.forecasting import Forecasting
+from clew.tasks.forecast_windows import Scaling
 
 MODES = ("one_step", "rollout")
 
 
-def check_arguments(task: "Forecasting") -> None:
+@runtime_checkable
+class ForecastArguments(Protocol):
+    """What `Forecasting` was given; it says what each means."""
+
+    horizon: int
+    series: int
+    past: int
+    known: int
+    lags: tuple[int, ...]
+    quantiles: tuple[float, ...]
+    season: int
+    difference: int | None
+    scaling: Scaling | None
+    select_by: str
+
+
+def check_arguments(task: ForecastArguments) -> None:
     """Raise ConfigError for the first argument that is out of range."""
     where = "Forecasting"
     for name, value, least in (
