@@ -143,7 +143,7 @@ def test_a_download_is_an_attachment_with_a_telling_name(served: Served) -> None
     [
         ('<p>1 &lt; 2 &amp; <b>3</b><br>4&#39;</p>', '<p>1 &lt; 2 &amp; <b>3</b><br>4&#39;</p>'),
         ('<table><td class="h"><button name="cell" value="1" class="x" aria-label="y">0.5</button></td></table>',
-         '<table><td class="h"><span class="x">0.5</span></td></table>'),
+         '<table><td class="h"><span class="x cell-text">0.5</span></td></table>'),
         ('<form action="/way"><input type="hidden" name="a"></input><button>Go</button></form><p>x</p>', "<p>x</p>"),
         ('<p><a href="/way?model=gru" class="box">GRU</a></p>', '<p><a class="box">GRU</a></p>'),
         ('<h3 id="x">X</h3><a id="to" href="#x">X</a>', '<h3 id="x">X</h3><a id="to" href="#x">X</a>'),

@@ -27,7 +27,9 @@ HOW_TO_OPEN = "Open a quantity in the table to see it before, after, and the dif
 
 
 def _sections(scene: Scene, studio: Studio) -> Sequence[Section]:
-    cards = element("div", {"class": "change-cards"}, step_card(scene), *whole_cards(scene), weight_card(scene))
+    cards = element(
+        "div", {"class": "change-cards", "data-live": ""}, step_card(scene), *whole_cards(scene), weight_card(scene)
+    )
     sections = [
         Section("Change something", "change", fragments(cards)),
         Section("What is changed", "changed", made_html(scene)),

@@ -16,7 +16,11 @@ def made_html(scene: Scene) -> Markup:
     items = [_item(scene, place) for place in range(len(edits))]
     parts = [element("ol", {"class": "change-made"}, *items)]
     if len(edits) > 1:
-        parts.append(paragraph(element("a", {"href": address.link(edits=()), "id": "change-undo-all"}, "Undo all")))
+        parts.append(
+            paragraph(
+                element("a", {"href": address.link(edits=()), "id": "change-undo-all", "data-live": ""}, "Undo all")
+            )
+        )
     return fragments(*parts)
 
 
@@ -27,7 +31,12 @@ def _item(scene: Scene, place: int) -> Markup:
     rest = [*address.edits[:place], *address.edits[place + 1 :]]
     words = edit.words(scene.base.subject, scene.row)
     undo = element(
-        "a", {"href": address.link(edits=rest), "id": f"change-undo-{place}", "aria-label": f"Undo {words}"}, "Undo"
-    )
+        "a",
+        {
+            "href": address.link(edits=rest), "id": f"change-undo-{place}", "aria-label": f"Undo {words}",
+            "data-live": "",
+        },
+        "Undo",
+    )  # fmt: skip
     told = element("span", {"class": "made"}, "A later edit of the same place counts instead.")
     return element("li", None, element("strong", None, words), " ", undo, *([told] if edit.address in later else []))

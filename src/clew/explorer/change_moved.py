@@ -50,7 +50,7 @@ def moved_html(pairs: Sequence[Pair], first: Scene, second: Scene, sides: Sides)
     weights_listed = [pair for pair in weights if sides.every or _is_apart(pair)]
     other = {"every": None if sides.every else "1"}
     words = "Show only what moved" if sides.every else "Show every quantity"
-    toggle = element("a", {"href": sides.link(**other), "id": f"{sides.parameter}-every"}, words)
+    toggle = element("a", {"href": sides.link(**other), "id": f"{sides.parameter}-every", "data-live": ""}, words)
     parts = [paragraph(toggle)]
     if listed:
         parts.append(_quantities_table(listed, pairs, sides))

@@ -95,8 +95,8 @@ def identifiers(markup: Markup) -> set[str]:
 def inert(markup: Markup, places: Collection[str] = ()) -> Markup:
     """Give the markup of a section for a file; `places` are those of the other sections, which links may lead to.
 
-    >>> print(inert(Markup('<form><input type="hidden"><p><button name="cell" value="1">0.5</button></p></form>')))
-    <div><p><span>0.5</span></p></div>
+    >>> print(inert(Markup('<form><input type="hidden"><p><a href="/way">0.5</a></p><button>Go</button></form>')))
+    <div><p><a>0.5</a></p></div>
     """
     root = _read(markup)
     _drop_choices(root)
@@ -152,7 +152,10 @@ def _written(part: _Node | Markup, own: set[str], is_in_table: bool) -> Markup:
 
 def _button(part: _Node, inside: Sequence[Markup], is_in_table: bool) -> Markup:
     """Give the number that opens, or the choice that is taken; what another button would do is no content."""
-    return element("span", _look(part), *inside) if is_in_table or _is_taken(part) else Markup("")
+    if is_in_table:
+        look = _look(part)
+        return element("span", look | {"class": f"{look.get('class', '')} cell-text".strip()}, *inside)
+    return element("span", _look(part), *inside) if _is_taken(part) else Markup("")
 
 
 def _select(part: _Node, inside: Sequence[Markup], is_in_table: bool) -> Markup:

@@ -8,21 +8,23 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
-import clew
+from clew import __version__
 from clew.explorer.edits import parse_edit
 from clew.explorer.inert import identifiers, inert
 from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from clew.explorer.view import Download, View
 from clew.rendering.markup import element
-from clew.rendering.page import Section, definitions, fragments, paragraph, render_page
+from clew.rendering.page import Section, definitions, fragments, render_page
 from clew.report.trace import summary_line
 
 RULES = """
 a:not([href]) { color: inherit; text-decoration: none; cursor: auto; }
-.chosen { font-weight: 600; }
+.chosen { font-weight: 600; margin: 0 .35em; }
+.cell-text { display: block; padding: .2rem .4rem; }
+.way-panel { position: static; max-height: none; overflow: visible; }
 """
-"""Style of what was a link or a control before."""
+"""Style of what was a link or a control before; nothing scrolls within a page that is for reading and printing."""
 
 
 def single_file(scene: Scene, studio: Studio, view: View) -> str:
@@ -35,7 +37,8 @@ def single_file(scene: Scene, studio: Studio, view: View) -> str:
     """
     parts = view.sections(scene, studio)
     places = {part.identifier for part in parts}.union(*(identifiers(part.content) for part in parts))
-    sections = [Section(part.heading, part.identifier, inert(part.content, places)) for part in parts]
+    kept = [Section(part.heading, part.identifier, inert(part.content, places)) for part in parts]
+    sections = [part for part in kept if part.content.strip()]
     title = f"{view.heading}: {read_words(scene)}"
     rules = files("clew.explorer").joinpath("static/explorer.css").read_text(encoding="utf-8") + RULES
     return render_page(title, _top(scene), sections, _made(scene), rules)
@@ -60,15 +63,15 @@ def edit_words(scene: Scene) -> list[str]:
 
 def _top(scene: Scene) -> Markup:
     edits, rows = edit_words(scene), len(scene.subject.words)
-    pairs = [("Model", f"{scene.source.label}")]
+    pairs = [("Model", scene.source.label), ("Pass", summary_line(scene.trace))]
     pairs += [("Row", f"{scene.row} of {rows}")] if rows > 1 else []
     pairs += [("Edits", "; ".join(edits))] if edits else []
     notes = [element("p", {"class": "note"}, note) for note in scene.notes]
-    return fragments(paragraph(f"{summary_line(scene.trace)}."), definitions(pairs), *notes)
+    return fragments(definitions(pairs), *notes)
 
 
 def _made(scene: Scene) -> str:
     return (
-        f"Saved from clew explore {clew.__version__}. Every number was computed by the model in Python, for exactly "
+        f"Saved from clew explore {__version__}. Every number was computed by the model in Python, for exactly "
         f"this input. {scene.checked}. The address of this view: {scene.address.url}"
     )

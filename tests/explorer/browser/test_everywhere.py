@@ -1,6 +1,7 @@
 """What holds on every view: accessible, within the screen, closed to the outside, usable without scripts or motion."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_headings_are_in_order_and_identifiers_are_unique(visit: Callable[..., V
     visitor = visit(VIEWS[name])
     levels = visitor.page.locator("h1, h2, h3, h4, h5").evaluate_all("all => all.map(one => Number(one.tagName[1]))")
     assert levels[0] == 1 and levels.count(1) == 1
-    assert all(later - earlier <= 1 for earlier, later in zip(levels, levels[1:], strict=False))
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
     identifiers = visitor.page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
     assert sorted(identifiers) == sorted(set(identifiers))
 

@@ -1,6 +1,6 @@
 """Pictures of every view for a person to look at: light and dark, on a desk and on a phone.
 
-    CLEW_PICTURES=/tmp/pictures .venv/bin/python -m pytest -m slow tests/explorer/browser/test_pictures.py
+    CLEW_PICTURES=pictures .venv/bin/python -m pytest -m slow tests/explorer/browser/test_pictures.py
 
 Nothing is compared: a picture that is wrong is seen. `CLEW_PICTURES_RUN` names a run folder to show instead of a tiny
 one. Each view is saved whole, and its file that opens from disk beside it.
