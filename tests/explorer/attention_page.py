@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from clew.explorer.address import Address
-from clew.explorer.attention import ATTENTION
+from clew.explorer.attention.view import ATTENTION
 from clew.explorer.scene import Scene, play
 from clew.explorer.sources import Source
 from clew.explorer.studio import Studio

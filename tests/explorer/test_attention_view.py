@@ -12,8 +12,8 @@ from torch import Tensor
 from clew import visibility
 from clew.data.batch import Batch
 from clew.explorer.address import Address
-from clew.explorer.attention import ATTENTION
-from clew.explorer.edits import parse_edit
+from clew.explorer.attention.view import ATTENTION
+from clew.explorer.edits.parsing import parse_edit
 from clew.explorer.faults import ExplorerError
 from clew.explorer.studio import Studio
 from clew.models import build

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from clew.checks import CHECKS, quick_audit
-from clew.explorer import audit_running
 from clew.explorer.address import Address
-from clew.explorer.audit import AUDIT
-from clew.explorer.audit_running import QUICK, WHOLE, Audited, audited
+from clew.explorer.audit import running as audit_running
+from clew.explorer.audit.running import QUICK, WHOLE, Audited, audited
+from clew.explorer.audit.view import AUDIT
 from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from runs.small_runs import train

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from clew.explorer.address import EDIT_FIELD, Address
-from clew.explorer.change import CHANGE
-from clew.explorer.change_forms import step_links
-from clew.explorer.edits import parse_edit, with_edit
-from clew.explorer.movement import merged, movement, movements, weight_movements
+from clew.explorer.change.forms import step_links
+from clew.explorer.change.movement import merged, movement, movements, weight_movements
+from clew.explorer.change.view import CHANGE
+from clew.explorer.edits.parsing import parse_edit, with_edit
 from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from clew.rendering.numbers import format_number

@@ -13,7 +13,7 @@ from clew import visibility
 from clew.data.batch import Batch
 from clew.errors import ClewError
 from clew.explorer.address import Address
-from clew.explorer.edits import KINDS, Draft, apply_edits, parse_edit, with_edit
+from clew.explorer.edits.parsing import KINDS, Draft, apply_edits, parse_edit, with_edit
 from clew.explorer.scene import Scene, play
 from clew.explorer.sources import Source
 from clew.models import build

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from clew.explorer.application import make_application
-from clew.explorer.edits import KINDS
+from clew.explorer.edits.parsing import KINDS
 from clew.explorer.guard import Access
 from clew.explorer.studio import Studio
 from clew.explorer.views import VIEWS

@@ -15,9 +15,9 @@ import clew
 from clew.data import Batch
 from clew.explorer.address import Address
 from clew.explorer.faults import ExplorerError
-from clew.explorer.inert import inert
-from clew.explorer.keep import KEEP, KEPT, NOTEBOOK, kept_view
-from clew.explorer.single_file import single_file
+from clew.explorer.keep.inert import inert
+from clew.explorer.keep.single_file import single_file
+from clew.explorer.keep.view import KEEP, KEPT, NOTEBOOK, kept_view
 from clew.explorer.studio import Studio
 from clew.explorer.view import View, way_to
 from clew.explorer.views import VIEWS

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import clew.explorer.recurrence_choice as choices
+import clew.explorer.recurrence.choice as choices
 from clew.data import Batch
 from clew.explorer.address import Address
 from clew.explorer.faults import ExplorerError
-from clew.explorer.recurrence import RECURRENCE
+from clew.explorer.recurrence.view import RECURRENCE
 from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from clew.models import build

@@ -20,11 +20,11 @@ from clew.data import SequenceData
 from clew.data.recall_episodes import BOS, MOVES, TOKEN_WORDS, RecallSizes, sample_recall_splits
 from clew.explorer.address import Address
 from clew.explorer.faults import ExplorerError
-from clew.explorer.run import RUN
-from clew.explorer.run_data import confusion_of, examples_of, run_of
-from clew.explorer.run_episode import episode_of, interventions
-from clew.explorer.run_image import looking_at, weights_over_patches
-from clew.explorer.run_recall import episode_losses
+from clew.explorer.run.data import confusion_of, examples_of, run_of
+from clew.explorer.run.episode import episode_of, interventions
+from clew.explorer.run.image import looking_at, weights_over_patches
+from clew.explorer.run.recall import episode_losses
+from clew.explorer.run.view import RUN
 from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from clew.lab.recall import RecallConfig, run_recall

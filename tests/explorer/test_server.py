@@ -284,7 +284,7 @@ def test_the_vendored_script_is_the_published_one_with_its_licence() -> None:
 
 
 def test_the_own_files_ask_for_nothing_from_outside() -> None:
-    for name in ("explorer.css", "explorer.js", "page.css", "icon.svg"):
+    for name in ("views.css", "explorer.css", "explorer.js", "page.css", "icon.svg"):
         text = assets()[name].content.decode().replace('xmlns="http://www.w3.org/2000/svg"', "")
         assert re.findall(r"https?:|@import|url\(|eval|innerHTML|new Function", text) == [], name
 

@@ -16,8 +16,8 @@ from clew.explorer.address import Address
 from clew.explorer.faults import ExplorerError
 from clew.explorer.scene import Scene, play
 from clew.explorer.studio import Studio
-from clew.explorer.way import WAY
-from clew.explorer.way_stations import stations_of
+from clew.explorer.way.stations import stations_of
+from clew.explorer.way.view import WAY
 from clew.models import SequenceModel, build
 from clew.models.interchange import block_to_torch
 from clew.rendering.numbers import format_number

@@ -8,7 +8,7 @@ from importlib.resources import files
 from clew.rendering.page import stylesheet
 
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".txt": "text/plain", ".svg": "image/svg+xml"}
-_OWN = ("explorer.css", "explorer.js", "htmx.min.js", "htmx.LICENSE.txt", "icon.svg")
+_OWN = ("views.css", "explorer.css", "explorer.js", "htmx.min.js", "htmx.LICENSE.txt", "icon.svg")
 
 
 @dataclass(frozen=True)

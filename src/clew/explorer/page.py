@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from clew.errors import ClewError
 from clew.explorer.address import Address
 from clew.explorer.assets import assets
-from clew.explorer.edits import parse_edit
+from clew.explorer.edits.parsing import parse_edit
 from clew.explorer.limits import MOST_ROW, MOST_TEXT
 from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from clew.errors import complain
 from clew.explorer import limits
 from clew.explorer.address import WHERE, Address
-from clew.explorer.edits import Draft, apply_edits, parse_edit
+from clew.explorer.edits.parsing import Draft, apply_edits, parse_edit
 from clew.explorer.faults import ExplorerError
 from clew.explorer.sources import Source
 from clew.ledger import Ledger

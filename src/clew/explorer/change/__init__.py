@@ -1,0 +1,1 @@
+"""View 4: forms that edit, what moved, and a second model beside the first."""

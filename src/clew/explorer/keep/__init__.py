@@ -1,0 +1,1 @@
+"""View 7: the link, and the view as one file."""

@@ -1,0 +1,1 @@
+"""View 3: the unrolled graph, a step, the way back through time, clipping."""

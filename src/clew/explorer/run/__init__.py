@@ -1,0 +1,1 @@
+"""View 5: what a run came to, example by example."""
