@@ -18,6 +18,7 @@ from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from clew.explorer.view import View
 from clew.rendering.markup import element, joined
+from clew.rendering.mathml import equation_html
 from clew.rendering.page import Section, bullets, paragraph, subsection
 
 SHARES = ("weights", "contributions")
@@ -48,7 +49,7 @@ def sections(scene: Scene, studio: Studio) -> Sequence[Section]:
 
 def _heads(choice: Choice, moves: Moves) -> Markup:
     stage, reading = choice.stage, choice.reading
-    equation = element("code", None, stage.equation)
+    equation = equation_html(stage.equation)
     values = Layer(
         stage.heading, reading.values(stage), choice.twin.values(stage) if choice.twin else None,
         moves.cells(stage), stage.is_hidden, True, not choice.is_numbered and stage.key in SHARES,

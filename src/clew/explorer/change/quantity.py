@@ -27,6 +27,7 @@ from clew.ledger.quantity import Quantity
 from clew.ledger.tables import shape_words
 from clew.rendering.colours import HeatScale, diverging
 from clew.rendering.markup import element
+from clew.rendering.mathml import equation_html
 from clew.rendering.numbers import HIDDEN, Value, as_float, format_number
 from clew.rendering.page import fragments, paragraph
 from clew.rendering.tables import Cell, Column, Group, Table, table_html
@@ -49,7 +50,7 @@ def quantity_html(pair: Pair, first: Scene, second: Scene, sides: Sides, grid: i
     backward = _apart_words("Sensitivities", pair.backward, sides)
     parts = [
         element("h3", {"id": f"{sides.parameter}-open", "tabindex": "-1"}, pair.name),
-        paragraph(element("code", None, known.equation), f". Shape: {shape_words(known)}."),
+        paragraph(equation_html(known.equation), f". Shape: {shape_words(known)}."),
         *(paragraph(told) for told in (_apart_words("Values", pair.forward, sides), backward) if told),
     ]
     count = matrix_count(known)
