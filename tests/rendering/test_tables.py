@@ -1,13 +1,14 @@
 """A table is a real table in HTML, and the same rows in a terminal."""
 
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 from rich.console import Console
 
 from clew.rendering.tables import Cell, Column, Group, Table, table_html
-from clew.rendering.terminal_tables import table_text
+from clew.rendering.terminal_tables import print_table, table_text
 
 
 @pytest.fixture
@@ -61,3 +62,17 @@ def test_a_terminal_shows_the_same_words(table: Table, plain: bool) -> None:
     shown = stream.getvalue()
     assert all(words in shown for words in ("[red]a<b", "0.5", "Delay 8", "failed:", "one", "two"))
     assert ("\x1b" in shown) != plain
+
+
+@pytest.mark.parametrize("width", [40, 60, 200])
+@pytest.mark.parametrize("plain", [True, False])
+def test_no_digit_is_cut_off_whatever_the_width(plain: bool, width: int) -> None:
+    columns = [Column("Recipe", "left"), Column("One step error"), Column("Each seed", "left"), Column("Parameters")]
+    rows = [["lstm", "138.1 ± 3.317", "141.7  135.2  137.3", "10,609"], ["transformer", "149.8", "", "56,977"]]
+    stream = io.StringIO()
+    print_table(Console(file=stream, width=width, force_terminal=not plain), Table("Errors", columns, [Group(rows)]))
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
+    if plain or width == 200:
+        assert all(cell in shown for row in rows for cell in row)
+    for digit in "0123456789":
+        assert shown.count(digit) == sum(cell.count(digit) for row in rows for cell in row)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from rich.text import Text
 
 from clew.cli.faults import FailedRunsError, UsageError
 from clew.cli.output import print_result, result_console
@@ -97,13 +96,10 @@ def _carry_out(plan: "OwnComparison", out: Path, workers: int | None) -> "Compar
 
 
 def _print(plan: "OwnComparison", result: "Comparison") -> None:
-    from clew.rendering.terminal_tables import table_text
+    from clew.rendering.terminal_tables import print_table
     from clew.report.task_comparison import comparison_lines, task_comparison_table
 
     console = result_console()
     caption = f"{plan.name + ': ' if plan.name else ''}{plan.task.name}, {len(plan.splits.test):,} test sequences"
     table = task_comparison_table(result, plan.task, caption)
-    console.print(Text(table.caption, style="bold" if console.is_terminal else ""), soft_wrap=True)
-    console.print(table_text(table, plain=not console.is_terminal))
-    for line in [*table.notes, *comparison_lines(result)]:
-        console.print(Text(line, style="dim" if console.is_terminal else ""), soft_wrap=True)
+    print_table(console, table, comparison_lines(result))

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.text import Text
 
 from clew.cli.output import print_result, result_console
 from clew.cli.settings import usage_errors
@@ -48,16 +47,13 @@ def evaluate(run: Path, file: Path | None = None, /, *, json: Annotated[bool, _s
 
 
 def _print(run: "Run", result: dict[str, Any], what: str) -> None:
-    from clew.rendering.terminal_tables import table_text
+    from clew.rendering.terminal_tables import print_table
     from clew.report.evaluation_table import assessment_lines, evaluation_table
 
     console = result_console()
     caption = f"{run.task.name} on {what}: {result['sequences']:,} {_unit(run)}, scored {result['scored_at']}"
     table = evaluation_table(result, run.config["model"]["preset"], caption)
-    console.print(Text(table.caption, style="bold" if console.is_terminal else ""), soft_wrap=True)
-    console.print(table_text(table, plain=not console.is_terminal))
-    for note in [*table.notes, *assessment_lines(result["assessment"])]:
-        console.print(Text(note, style="dim" if console.is_terminal else ""), soft_wrap=True)
+    print_table(console, table, assessment_lines(result["assessment"]))
 
 
 def _unit(run: "Run") -> str:

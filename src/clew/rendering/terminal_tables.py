@@ -1,10 +1,13 @@
 """A `Table` in a terminal: with rules and weight where a person looks, as plain text in a pipe or a file.
 
 Cells are shown as they stand: square brackets in a name are not read as markup, nothing is coloured in plain mode.
-Start with `table_text`.
+Start with `print_table`.
 """
 
+from collections.abc import Sequence
+
 from rich import box
+from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -31,6 +34,26 @@ def table_text(table: Table, plain: bool = False, narrow: bool = False) -> RichT
             frame.add_row(*_row_text(row, plain))
         frame.add_section()
     return frame
+
+
+def print_table(console: Console, table: Table, more: Sequence[str] = ()) -> None:
+    """Print caption, table, its notes and further lines; no digit is cut off, whatever the width.
+
+    In a pipe or a file a line is as long as it has to be; on a terminal that is too narrow, cells wrap.
+    """
+    plain = not console.is_terminal
+    console.print(Text(table.caption, style="" if plain else "bold"), soft_wrap=True)
+    frame = table_text(table, plain)
+    needed = frame.__rich_measure__(console, console.options.update(width=1000)).maximum
+    width = console.width
+    if plain:
+        console.width = max(width, needed)  # a width for one print alone would be held to that of the console
+        console.print(frame)
+        console.width = width
+    else:
+        console.print(frame if needed <= width else table_text(table, plain, narrow=True))
+    for line in [*table.notes, *more]:
+        console.print(Text(line, style="" if plain else "dim"), soft_wrap=True)
 
 
 def _longest(table: Table, place: int) -> int:
