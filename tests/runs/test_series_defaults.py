@@ -54,3 +54,16 @@ def test_only_the_training_part_says_how_a_series_repeats(tmp_path: Path) -> Non
 def test_a_given_season_is_kept(tmp_path: Path) -> None:
     plan = plan_training(half_hours(tmp_path / "a.csv", 6, 2.0), overrides=["task.season=48", "task.horizon=6"])
     assert (plan.config["task"]["season"], plan.config["task"]["lags"]) == (48, [48, 49])
+
+
+def test_missing_times_are_told_with_what_to_do(tmp_path: Path) -> None:
+    path = half_hours(tmp_path / "a.csv", 6, 2.0)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:200] + lines[220:900] + lines[902:]) + "\n")
+    told = [note for note in plan_training(path).notes if "gaps in the times" in note]
+    first = lines[199].split(",")[0]
+    assert told == [
+        f"2 gaps in the times, the first after {first}, the longest of 21 usual steps: steps on both sides of one count "
+        "as neighbours. Where that is wrong, insert rows for the missing times and say --set data.missing=forward"
+    ]
+    assert not any("gaps" in note for note in plan_training(half_hours(tmp_path / "b.csv", 6, 2.0)).notes)

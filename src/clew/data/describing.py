@@ -82,7 +82,7 @@ def describe(table: Table) -> Description:
             "of_one_step": int((lengths == 1).sum()),
         },
         columns=tuple(_describe_column(table, name) for name in table.columns.named),
-        time=_describe_time(table),
+        time=describe_time(table),
         classes=_describe_classes(table),
         duplicates=_describe_duplicates(table),
         tasks={task: _describe_task(table, task) for task in TABLE_TASKS},
@@ -118,7 +118,8 @@ def _describe_column(table: Table, name: str) -> dict[str, Any]:
     return {**about, "holds": TEXT, "most_frequent": dict(words[:SHOWN_WORDS])}
 
 
-def _describe_time(table: Table) -> dict[str, Any] | None:
+def describe_time(table: Table) -> dict[str, Any] | None:
+    """Give first and last time, the usual step, and how many steps are longer (gaps) or shorter; None without times."""
     name = table.columns.time
     if name is None:
         return None
@@ -146,6 +147,7 @@ def _describe_time(table: Table) -> dict[str, Any] | None:
         "usual_step": usual,
         "gaps": int(longer.sum()),
         "longest_gap": float(steps.max()) if longer.any() else None,
+        "first_gap_after": plain(cells[int(np.flatnonzero(inner)[longer][0]) - 1]) if longer.any() else None,
         "steps_missing_in_gaps": int(missing),
         "shorter_steps": int(shorter.sum()),
         "is_regular": not longer.any() and not shorter.any(),
@@ -236,11 +238,9 @@ def _describe_task(table: Table, task: str) -> str:
             return f"predicts which of {number:,} classes each of {len(table):,} sequences has, from {reads}."
         return f"predicts which of {number:,} tags each of {table.frame.height:,} steps has, from {reads}."
     if task == "next_token":
-        if len(columns.features) != 1:
-            return f"not as it is: it reads one column of tokens, here are {len(columns.features)}."
         name = columns.features[0]
         distinct = int(table.frame[name].n_unique())
-        return f"predicts the next of {distinct:,} values of '{name}' in {len(table):,} sequences."
+        return f"predicts the next of {distinct:,} tokens of '{name}' in {len(table):,} sequences."
     if (lengths < 2).any():
         return f"not as it is: {int((lengths < 2).sum()):,} sequences have one step."
     return (

@@ -71,6 +71,8 @@ def assessment_lines(assessment: Mapping[str, Any]) -> list[str]:
             lines.append(f"Most frequent errors: {words}{', ...' if len(wrong) > len(shown) else ''}")
     if "order" in assessment:
         lines.append(f"Order of steps: {assessment['order']['words']}")
+    if assessment.get("free_running"):
+        lines.append(f"Free running: {assessment['free_running']['words']}")
     lines += [f"Intervals, {line}" for line in assessment.get("words", [])]
     return lines + list(assessment.get("notes", []))
 

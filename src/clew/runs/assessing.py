@@ -1,6 +1,7 @@
 """`assess`: what a score alone does not say of a trained model, with words that follow from the numbers by rule.
 
     classification, tagging   confusion matrix; of sequences, whether the order of steps was used at all
+    next_token                how many tokens it says are those of the text when it reads its own
     forecasting               intervals of the error minus that of each reference, over rolling origins; whether the
                               best one on validation was beaten
 
@@ -15,10 +16,11 @@ import torch
 from clew.data import SequenceData
 from clew.data.batch import Batch
 from clew.errors import DataError
+from clew.runs.free_running import free_running
 from clew.runs.inputs import read_inputs, windows_of
 from clew.runs.reference_choice import chosen_reference
 from clew.runs.run import Run
-from clew.tasks import Classification, Forecasting, Tagging, order_control
+from clew.tasks import Classification, Forecasting, NextToken, Tagging, order_control
 
 MOST_SHUFFLED_STEPS = 5_000_000
 SEED = 0
@@ -33,8 +35,8 @@ def assess(run: Run, data: Batch | SequenceData, chunk: int = 512) -> dict[str, 
 
     Returns:
         `confusion` (counts, true classes as rows, with a last row for classes that training lacks and a last column for
-        steps without an answer) and `classes`; `order` with its words; `intervals` of forecasts with `words`, and
-        `notes`. What does not apply is missing.
+        steps without an answer) and `classes`; `order` with its words; `free_running`, see there;
+        `intervals` of forecasts with `words`, and `notes`. What does not apply is missing.
 
     Raises:
         DataError: If the data have no targets.
@@ -42,6 +44,8 @@ def assess(run: Run, data: Batch | SequenceData, chunk: int = 512) -> dict[str, 
     task = run.task
     if isinstance(task, Forecasting):
         return _of_forecasts(run, task, data, chunk) | {"notes": denominator_words(task)}
+    if isinstance(task, NextToken):
+        return {"free_running": free_running(run.model, data)}
     if not isinstance(task, Classification | Tagging):
         return {}
     found: dict[str, Any] = {

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from clew.data import Preparation, Table
+from clew.data.describing import describe_time
 from clew.errors import ConfigError, complain
 from clew.runs.planning.guessing import guess_season
 from clew.runs.planning.prepared import Prepared, Request, describe_parts
@@ -26,6 +27,7 @@ def prepare_series(request: Request, read: tuple[Table, str, list[str]]) -> Prep
     """Cut series by time into windows of a lead, a context and a horizon."""
     table, _, notes = read
     _refuse(request)
+    notes += gap_notes(table)
     settings = choose_settings(table, request.settings, request.fractions, notes)
     train_steps = _steps_before(table, request.fractions[0])
     missing = request.data.missing or "refuse"
@@ -62,6 +64,19 @@ def prepare_series(request: Request, read: tuple[Table, str, list[str]]) -> Prep
         "task": settings,
     }
     return Prepared(task, preparation, windows.train, windows.validation, windows.test, resolved, notes)
+
+
+def gap_notes(table: Table) -> list[str]:
+    """Say where times are missing: a model counts steps, and knows nothing of a longer one."""
+    about = describe_time(table)
+    if about is None or not about.get("gaps"):
+        return []
+    usual, longest = about["usual_step"], about["longest_gap"]
+    return [
+        f"{about['gaps']:,} gaps in the times, the first after {about['first_gap_after']}, the longest of "
+        f"{longest / usual:,.4g} usual steps: steps on both sides of one count as neighbours. Where that is wrong, "
+        "insert rows for the missing times and say --set data.missing=forward"
+    ]
 
 
 def choose_settings(
