@@ -57,8 +57,8 @@ def free_running(model: SequenceModel, data: Sequences) -> dict[str, Any] | None
         "teacher_forced_accuracy": forced.double().mean().item(),
     }
     words = (
-        f"of {TOKENS} tokens that it says greedily after each of {len(texts)} prompts, {found['accuracy']:.3f} are those "
-        f"of the text; of the same tokens, after the true ones, {found['teacher_forced_accuracy']:.3f}"
+        f"of {TOKENS} tokens that it says greedily after each of {len(texts)} prompts, {found['accuracy']:.3f} are "
+        f"those of the text; of the same tokens, after the true ones, {found['teacher_forced_accuracy']:.3f}"
     )
     return found | {"words": words}
 
