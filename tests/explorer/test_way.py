@@ -113,7 +113,7 @@ def written(values: Tensor) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("preset", "options"),
     [
-        ("transformer", {"heads": 2, "layers": 2, "causal": True}),
+        pytest.param("transformer", {"heads": 2, "layers": 2, "causal": True}, marks=pytest.mark.slow),
         ("transformer", {"heads": 2, "norm": "post", "causal": True}),
         ("gru", {"layers": 2, "bidirectional": True}),
         ("lstm", {}),

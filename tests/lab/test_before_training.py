@@ -53,6 +53,7 @@ def test_a_leaking_model_is_not_trained_and_nothing_is_written(tmp_path: Path) -
     said = str(caught.value)
     assert said.startswith("compare: model and data must be without a leak before they are trained on, got 1 of 3")
     assert "audit='warn'" in said and "leaking: future:" in said and "causal: " not in said
+    assert said.endswith(". Mend it, or pass audit='warn' to train all the same, marked as leaking.")
     assert not (tmp_path / "out").exists()
 
 

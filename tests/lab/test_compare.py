@@ -106,8 +106,14 @@ class StopAfter(SilentProgress):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("checkpoint_seconds", [0.0, 60.0])
-@pytest.mark.parametrize("stop_after", [1, 4, 7])
+@pytest.mark.parametrize(
+    ("stop_after", "checkpoint_seconds"),
+    [
+        (4, 0.0),
+        (7, 60.0),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in ((1, 0.0), (1, 60.0), (4, 60.0), (7, 0.0))),
+    ],
+)
 def test_an_interrupted_comparison_ends_in_the_same_bits(
     undisturbed, tmp_path, monkeypatch, stop_after, checkpoint_seconds
 ):

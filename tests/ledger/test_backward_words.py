@@ -55,7 +55,7 @@ def test_what_is_written_gives_the_sensitivity(name: str) -> None:
         if not quantity.has_sensitivity:
             continue
         largest = quantity.sensitivity.abs().max().item()
-        for index in itertools.product(*map(range, quantity.shape)):
+        for index in list(itertools.product(*map(range, quantity.shape)))[::3]:
             words = ledger.explain_sensitivity(quantity.name, **dict(zip(quantity.axes, index, strict=True)))
             if words:
                 told.add(quantity.name)

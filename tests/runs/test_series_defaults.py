@@ -63,7 +63,7 @@ def test_missing_times_are_told_with_what_to_do(tmp_path: Path) -> None:
     told = [note for note in plan_training(path).notes if "gaps in the times" in note]
     first = lines[199].split(",")[0]
     assert told == [
-        f"2 gaps in the times, the first after {first}, the longest of 21 usual steps: steps on both sides of one count "
-        "as neighbours. Where that is wrong, insert rows for the missing times and say --set data.missing=forward"
+        f"2 gaps in the times, the first after {first}, the longest of 21 usual steps: steps on both sides of one "
+        "count as neighbours. Where that is wrong, insert rows for the missing times and say --set data.missing=forward"
     ]
     assert not any("gaps" in note for note in plan_training(half_hours(tmp_path / "b.csv", 6, 2.0)).notes)

@@ -24,6 +24,8 @@ VIEWS = {
     "a fault": "/way?model=nothing",
 }
 LOOKS = (("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390))
+USUAL_LOOKS = (("light", 1280), ("dark", 390))
+"""Each scheme and each width once: the other two are looked at by `make test-slow`."""
 SERIOUS = ("serious", "critical")
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -43,12 +45,13 @@ def serious_findings(page: Any) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("looks", [USUAL_LOOKS, pytest.param(LOOKS, marks=pytest.mark.slow)], ids=["usual", "all"])
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_a_view_has_no_serious_finding_of_axe_and_fits_the_screen(
-    visit: Callable[..., Visitor], with_run: Explored, name: str
+    visit: Callable[..., Visitor], with_run: Explored, name: str, looks: tuple[tuple[str, int], ...]
 ) -> None:
     visitor, wrong = visit(VIEWS[name], at=with_run), []
-    for scheme, width in LOOKS:
+    for scheme, width in looks:
         visitor.page.emulate_media(color_scheme=scheme)
         visitor.page.set_viewport_size({"width": width, "height": 900})
         wrong += [f"{scheme}, {width}: {finding}" for finding in serious_findings(visitor.page)]
