@@ -45,6 +45,17 @@ def write_text(path: Path, lines: int = 60, seed: int = 3) -> Path:
     return path
 
 
+def write_tokens(path: Path, sentences: int = 40, seed: int = 6) -> Path:
+    """Sentences of a few words, a row a word."""
+    draw = random.Random(seed)
+    rows = ["sentence,word"]
+    for number in range(sentences):
+        words = (draw.choice(["the", "a"]), draw.choice(["cat", "dog"]), draw.choice(["sat", "ran"]))
+        rows += [f"{number},{word}" for word in (*words, *draw.choices(["down", "off"], k=draw.randint(0, 3)))]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
 def write_series(path: Path, steps: int = 240, seed: int = 4) -> Path:
     """An hourly series with a day's season."""
     draw = random.Random(seed)

@@ -165,6 +165,39 @@ def test_nothing_is_overwritten_without_force(clew: Clew, run: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["forecast", "run", "--plot"], "--plot"),
+        (["export", "run", "--onnx"], "--onnx"),
+        (["trace", "a cat", "--model", "rnn", "--html"], "--html"),
+    ],
+)
+def test_an_output_that_is_there_is_told_by_its_option(clew: Clew, words: list[str], option: str) -> None:
+    Path("mine").write_text("mine")
+    code, out, err = clew(*words, "mine")
+    assert (code, out, Path("mine").read_text()) == (2, "", "mine")
+    rule = f"{option} must be a new file, got 'mine', which exists. Add --force to replace it."
+    assert err == f"Error: clew {words[0]}: {rule}\n"
+
+
+def test_a_traced_page_is_replaced_with_force(clew: Clew) -> None:
+    Path("page.html").write_text("mine")
+    assert clew("trace", "a cat", "--model", "rnn", "--html", "page.html", "--force")[0] == 0
+    assert "a cat" in Path("page.html").read_text()
+
+
+def test_the_audit_before_training_says_what_to_do_once_and_last(clew: Clew) -> None:
+    lines = write_table(Path("a.csv")).read_text()
+    Path("b.csv").write_text(lines)
+    code, _, err = clew("train", "a.csv", "--validation", "b.csv")
+    said = err.splitlines()[-1]
+    assert code == 1 and ".;" not in said and said.count("Mend it") == 1
+    rule = "fit: model and data must be without a leak before they are trained on, got 1 of 2 audits failed: the data: "
+    assert said.startswith(f"Error: {rule}duplicate_rows")
+    assert said.endswith(". Mend it, or say --set run.audit=warn to train all the same.")
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["generate", "run", "--prompt", "a"], "Only a run of next_token generates."),

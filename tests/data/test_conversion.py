@@ -51,6 +51,18 @@ def test_pieces_give_what_the_whole_gives(tmp_path: Path, name: str, task: str) 
         assert mine.targets is not None and np.array_equal(mine.targets, np.asarray(expected.targets))
 
 
+@pytest.mark.parametrize("how", ["given", "group", "time"])
+def test_parts_in_pieces_follow_the_columns(tmp_path: Path, how: str) -> None:
+    path = write(tmp_path)
+    number = pl.col("id").str.slice(2).cast(pl.Int64)
+    part = pl.when(number % 5 == 0).then(pl.lit("test")).when(number % 5 == 1).then(pl.lit("validation"))
+    split, time = part.otherwise(pl.lit("train")), pl.col("time") - 10 * number
+    pl.read_csv(path).with_columns(group=number % 8, split=split, time=time).write_csv(path)
+    converted = convert_table(path, tmp_path / "cache", task="classification", split=SplitRule(how), piece_bytes=200)
+    parts = split_sequences(read_table(path, task="classification"), how)
+    assert [list(part.ids) for part in converted.parts] == [table.ids for table in parts]
+
+
 def test_a_preparation_from_elsewhere_gives_the_same_bits(tmp_path: Path) -> None:
     path = write(tmp_path)
     table = read_table(path, task="classification")

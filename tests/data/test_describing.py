@@ -38,6 +38,9 @@ def test_each_task_says_what_it_would_do_or_what_it_lacks() -> None:
     assert tasks["classification"].startswith("predicts which of 2 classes each of 3 sequences has")
     assert tasks["regression"] == "not as it is: column 'label' must be numbers, which regression predicts, got text."
     assert tasks["forecasting"] == "not as it is: 1 sequences have one step."
-    assert tasks["next_token"] == "not as it is: it reads one column of tokens, here are 2."
+    assert tasks["next_token"] == (
+        "not as it is: what next_token reads must be one column of tokens, got x (numbers), colour (text). "
+        "Name the column of tokens with categorical."
+    )
     without = describe(as_table({"x": [1.0, 2.0]})).tasks
     assert without["tagging"].startswith("not as it is: the label must be a column of the table")

@@ -14,6 +14,7 @@ from clew.data import (
     fit_vocabulary,
     vocabulary_from_mapping,
 )
+from clew.data.unknown_tokens import refuse_unknown
 from clew.errors import ConfigError, DataError
 
 TEXT = "Amen, amen: I say to you.\nYou say 'é' and 'ß' – 日本 😀!\n" * 3
@@ -143,3 +144,20 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(ConfigError, match=r"package tokenizers must be installed.*pip install 'clew\[tokenizers\]'"):
         fit_vocabulary("bpe", ["abc"])
+
+
+def test_ten_unknown_tokens_are_named_and_the_others_counted() -> None:
+    words = fit_vocabulary("words", [" ".join(f"w{n} w{n}" for n in range(30))])
+    with pytest.raises(DataError) as caught:
+        refuse_unknown(words, "w1 " + " ".join(f"q{n} q{n}" for n in range(12)), "generate", "prompt")
+    named = ", ".join(f"'q{n}'" for n in range(10))
+    rule = f"generate: prompt must be of words that training had, got {named} and 2 more."
+    assert str(caught.value) == f"{rule} It knows 30 words, such as w0, w1, w10, w11, w12."
+    refuse_unknown(fit("bytes"), "Ω", "generate", "prompt")
+
+
+def test_what_is_said_after_a_text_stands_where_its_tokens_do() -> None:
+    words, letters = fit("words"), fit("characters")
+    assert words.go_on("I say", "to you.") == "I say to you." and words.go_on("I say", ", you") == "I say, you"
+    assert words.go_on("I (", "say") == "I (say" and words.go_on("I ", "say") == "I say"
+    assert letters.go_on("sa", "y") == "say"

@@ -16,7 +16,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,10}", fullmatch=True).filter(
 )
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 MODELS = st.from_regex(r"[A-Za-z0-9_.-]{1,20}", fullmatch=True)
-TEXTS = st.none() | WORDS.filter(lambda words: bool(words.strip()))
+TEXTS = st.none() | WORDS.filter(lambda words: bool(words.strip()) and "\r\n" not in words)
 EDITS = st.lists(WORDS, max_size=5)
 
 
@@ -84,6 +84,12 @@ def test_a_link_changes_what_it_is_told(given_: dict[str, object], expected: Add
 def test_a_field_adds_an_edit_and_replaces_the_one_of_its_place() -> None:
     query = [("edit", "token:1=a"), ("edit", "norm=post"), ("edit:token:1", "b "), ("edit:token:2", ""), ("edit", "x")]
     assert Address.parse("change", query).edits == ("norm=post", "token:1=b", "x")
+
+
+def test_lines_as_a_browser_sends_them_are_lines_and_count_once() -> None:
+    assert Address.parse("way", [("text", "a b\r\nc\r\n")]) == Address("way", text="a b\nc\n")
+    lines = ("a" * 9 + "\r\n") * (limits.MOST_TEXT // 10)
+    assert len(Address.parse("way", [("text", lines)]).text or "") == limits.MOST_TEXT
 
 
 def test_what_is_left_empty_is_what_is_not_given() -> None:

@@ -188,6 +188,41 @@ def test_a_whole_audit_that_takes_too_long_is_stopped(
     assert "Influence map" in html
 
 
+class Clock:
+    """Goes on by a step whenever somebody looks: as many looks, as much time."""
+
+    def __init__(self, step: float) -> None:
+        self.now = 0.0
+        self.step = step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def test_the_quick_and_the_whole_audit_of_one_answer_share_its_time(
+    scene: MakeScene, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The quick one takes two thirds of the time, the whole one more than all of it."""
+    shown = scene("rnn", "a journey of all", view="audit", audit="full")
+    clock = Clock(1.0)
+    monkeypatch.setattr(audit_running, "perf_counter", clock)
+    found_on(shown, QUICK)
+    looks = clock.now
+    audit_running._known.pop(shown.subject)
+    clock = Clock(1.0)
+    monkeypatch.setattr(audit_running, "perf_counter", clock)
+    monkeypatch.setattr(audit_running, "MOST_SECONDS", 1.5 * looks)
+    html = page_of(shown, studio)
+    assert clock.now <= 1.5 * looks + 10
+    for words in ("The audit was stopped", "The quick audit stands below", "Influence map", "Leave it at the quick"):
+        assert words in html
+    # The whole one had a part of the time only: with the quick one known it is tried again.
+    assert set(audit_running._known[shown.subject]) == {QUICK}
+    page_of(shown, studio)
+    assert WHOLE in audit_running._known[shown.subject]
+
+
 def test_long_texts_are_cut_where_the_model_is_large(scene: MakeScene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_running, "MOST_WORK", 10_000)
     shown = scene("gru", " ".join(f"w{number % 7}" for number in range(40)), view="audit")

@@ -19,7 +19,7 @@ from clew.explorer.keep.inert import inert
 from clew.explorer.keep.single_file import single_file
 from clew.explorer.keep.view import KEEP, KEPT, NOTEBOOK, kept_view
 from clew.explorer.studio import Studio
-from clew.explorer.view import View, way_to
+from clew.explorer.view import MADE, View, way_to
 from clew.explorer.views import VIEWS
 from clew.models import build
 from clew.rendering.page import section_html
@@ -127,6 +127,12 @@ def test_a_file_says_what_was_read_by_what_and_with_which_edits(scene: MakeScene
     for words in ("GRU, untrained", "a of of a thousand", "journey", "next-token loss", "/way?model=gru&amp;text="):
         assert words in html
     assert "<miles>" not in html and "checked against what ran" in html
+
+
+def test_a_file_says_where_its_numbers_came_from(scene: MakeScene, studio: Studio) -> None:
+    assert f"{MADE}. " in single_file(scene("gru"), studio, KEPT["way"])
+    audit = single_file(scene("gru", "a b c", view="audit"), studio, KEPT["audit"])
+    assert KEPT["audit"].made in audit and MADE not in audit
 
 
 def test_a_download_is_an_attachment_with_a_telling_name(served: Served) -> None:

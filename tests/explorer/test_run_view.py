@@ -13,29 +13,36 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 import torch
+from starlette.testclient import TestClient
 from torch.nn.functional import cross_entropy, layer_norm, linear, softmax
 
 import clew
 from clew.data import SequenceData
 from clew.data.recall_episodes import BOS, MOVES, TOKEN_WORDS, RecallSizes, sample_recall_splits
+from clew.errors import ConfigError
+from clew.explorer import view
 from clew.explorer.address import Address
+from clew.explorer.application import make_application
 from clew.explorer.faults import ExplorerError
+from clew.explorer.guard import Access
 from clew.explorer.run.data import confusion_of, examples_of, run_of
 from clew.explorer.run.episode import episode_of, interventions
 from clew.explorer.run.image import looking_at, weights_over_patches
 from clew.explorer.run.recall import episode_losses
-from clew.explorer.run.view import RUN
+from clew.explorer.run.view import MADE, RUN
 from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from clew.lab.recall import RecallConfig, run_recall
 from clew.models.transformer_encoder import TransformerEncoder
 from clew.runs import Run
 from clew.tasks import Classification, CueRecall
+from clew.walkthrough.proverb import TEXT
 from runs.small_runs import train
 
 MakeScene = Callable[..., Scene]
 SHORT = RecallSizes(train=256, validation=64, test=64)
 DELAY = 6
+ACCESS = Access("right-token", 8800)
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +245,63 @@ def test_a_hidden_cue_is_hidden_from_all_later_queries(tmp_path: Path) -> None:
     assert [name for name, answer in found.items() if answer.probabilities is None] == [
         f"State: started afresh before step {(1 + 1 + DELAY + 2) // 2}"
     ]
+
+
+@pytest.mark.parametrize("edits", [("visible=full",), ("show:0.1",), ("show:0.2",), ("visible=full", "hide:0.1")])
+def test_a_cue_that_an_earlier_query_may_read_is_hidden_from_it_too(tmp_path: Path, edits: tuple[str, ...]) -> None:
+    """BOS, before the cue, could read it in the first block and pass it on in the second."""
+    splits = sample_recall_splits(DELAY, SHORT)
+    options = {"preset": "transformer", "hidden": 8, "heads": 2, "layers": 2}
+    training, out = {"epochs": 1, "learning_rate": 0.02}, tmp_path / "run"
+    clew.fit(CueRecall(DELAY), options, splits.train, splits.validation, training=training, out=out, audit="skip")
+    shown = scene_of(out, row=3, edits=edits)
+    episode = episode_of(shown)
+    assert episode is not None
+    reads = edits in (("visible=full",), ("show:0.1",))
+    answers = [one for one in interventions(shown, episode) if "hidden" in one.words]
+    assert [one.words for one in answers] == [f"Cue: hidden from all {'other' if reads else 'later'} queries"]
+    assert (f"hide:0.{episode.cue}" in answers[0].edits) == reads
+    # What nothing else reads can be anything: another cue changes no probability.
+    for move in range(MOVES):
+        other = scene_of(out, row=3, edits=(*edits, f"token:1={TOKEN_WORDS[move]}"))
+        found = next(one for one in interventions(other, episode_of(other)) if "hidden" in one.words)  # type: ignore[arg-type]
+        torch.testing.assert_close(found.probabilities, answers[0].probabilities, rtol=0, atol=1e-7)
+    by_edits = scene_of(out, row=3, edits=(*edits, *answers[0].edits))
+    logits = by_edits.ledger.quantity("loss.logits").value[0, DELAY + 2]
+    torch.testing.assert_close(softmax(logits, dim=-1), answers[0].probabilities)
+
+
+@pytest.mark.parametrize(("edits", "is_read"), [((), False), (("visible=full",), True), (("show:0.1",), False)])
+def test_an_answer_that_recall_may_read_is_told(recall: dict[str, Path], edits: tuple[str, ...], is_read: bool) -> None:
+    told = page_of(recall["transformer"], row=3, edits=edits)["run-episode"]
+    assert ("RECALL may read the answer that stands after it" in told) == is_read
+
+
+def test_the_words_below_the_view_are_true_of_other_inputs_too(classifier: Run) -> None:
+    client = TestClient(make_application(studio_of(classifier.path), ACCESS), base_url="http://127.0.0.1:8800")
+    client.cookies.set(ACCESS.cookie, ACCESS.token)
+    for address in ("/run?model=run", "/keep/file?model=run&of=run"):
+        page = client.get(address).text
+        assert MADE in page and view.MADE not in page
+    assert f"{view.MADE}; the browser computes none." in client.get("/way?model=run").text
+
+
+def test_a_file_of_data_is_no_text_and_has_no_limit_of_one(classifier: Run, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n" * 2000)
+    sources = Studio(classifier.path, text=str(table)).sources
+    assert sources["run"].default_text is None and sources["gru"].default_text == TEXT
+
+
+def test_a_file_of_text_is_shown_by_its_words_and_not_by_its_path(recall: dict[str, Path], tmp_path: Path) -> None:
+    text = tmp_path / "episode.txt"
+    text.write_text("BOS up down RECALL up EOS")
+    studio = Studio(recall["gru"], text=str(text))
+    assert studio.sources["run"].default_text == "BOS up down RECALL up EOS"
+    assert studio.scene(Address("way", "run")).tokens[:3] == ["BOS", "up", "down"]
+    text.write_text("up down " * 400)
+    with pytest.raises(ConfigError, match="--text must be at most 2,000 characters"):
+        Studio(recall["gru"], text=str(text))
 
 
 def test_a_reset_state_knows_nothing_from_before(recall: dict[str, Path]) -> None:

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
 from starlette.testclient import TestClient
@@ -18,10 +20,11 @@ from clew.errors import ConfigError
 from clew.explorer import application, limits
 from clew.explorer.application import make_application
 from clew.explorer.assets import assets
-from clew.explorer.guard import HEADERS, NO_TOKEN, Access
+from clew.explorer.guard import HEADERS, NO_TOKEN, OLD_TOKEN, Access
 from clew.explorer.server import address_of, open_port
 from clew.explorer.studio import Studio
 from clew.explorer.views import VIEWS
+from explorer.conftest import Served
 
 BASE = "http://127.0.0.1:8800"
 ACCESS = Access("right-token", 8800)
@@ -53,18 +56,22 @@ def fault_in(page: str) -> str:
 def test_without_the_token_there_is_nothing_to_see(stranger: TestClient) -> None:
     for path in ("/", "/way", "/way/file", "/static/page.css", "/nowhere"):
         answer = stranger.get(path)
-        assert (answer.status_code, answer.text) == (403, NO_TOKEN)
+        assert answer.status_code == 403
+        if path.startswith("/static/"):
+            assert answer.text == NO_TOKEN + "\n"
+        else:
+            assert fault_in(answer.text) == NO_TOKEN
     for path in ("/?token=", "/?token=wrong", "/?token=right-token&token=wrong", "/?token=%00", "/?token=%C3%A9"):
         assert stranger.get(path).status_code == 403
     assert stranger.get("/way", headers={"cookie": "clew-explore-8800=wrong"}).status_code == 403
     assert stranger.get("/way", headers={"cookie": "clew-explore-8801=right-token"}).status_code == 403
 
 
-def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_can_use(stranger: TestClient) -> None:
+def test_the_token_becomes_a_cookie_that_no_script_reads_and_that_goes_with_links_alone(stranger: TestClient) -> None:
     answer = stranger.get("/way?model=gru&token=right-token&cell=1.2")
     assert (answer.status_code, answer.headers["location"]) == (303, "/way?model=gru&cell=1.2")
     cookie = answer.headers["set-cookie"]
-    assert cookie == "clew-explore-8800=right-token; HttpOnly; Path=/; SameSite=strict"
+    assert cookie == "clew-explore-8800=right-token; HttpOnly; Path=/; SameSite=lax"
 
 
 @pytest.mark.parametrize("path", ["//elsewhere.example/", "/\\elsewhere.example", "/%0d%0aSet-Cookie:x", "///"])
@@ -85,6 +92,17 @@ def test_the_token_leads_to_no_other_server(stranger: TestClient, path: str) -> 
         ("10.0.0.1:8800", 403),
         ("", 403),
         ("[", 403),
+        ("[::1]", 200),
+        ("[::1]@evil.example", 403),
+        ("[::1]:8800@evil.example", 403),
+        ("[::1].evil.example", 403),
+        ("[127.0.0.1]", 403),
+        ("[localhost]", 403),
+        ("::1", 403),
+        ("localhost:", 403),
+        ("localhost:8800:8800", 403),
+        ("localhost:x", 403),
+        ("evil.example@localhost", 403),
     ],
 )
 def test_only_names_of_this_machine_are_answered(client: TestClient, host: str, status: int) -> None:
@@ -139,7 +157,7 @@ class Page(HTMLParser):
             value = names.get(name)
             if value is not None and not value.startswith(("/", "#")):
                 self.outside.append(value)
-        self.links += [names["href"] or ""] if tag == "a" and names.get("href", "#").startswith("/") else []
+        self.links += [names["href"] or ""] if tag == "a" and (names.get("href") or "#").startswith("/") else []
         self.identifiers += [names["id"] or ""] if "id" in names else []
         self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
         if tag not in VOID and tag not in INSIDE_SVG:
@@ -205,6 +223,45 @@ def test_the_form_for_what_is_read_leads_to_a_clean_address(client: TestClient) 
     assert answer.url.query == b"model=gru&text=one+two"
 
 
+def test_a_text_of_lines_that_a_browser_sends_back_is_the_default(serve_text: TestClient) -> None:
+    assert "w x\ny z</textarea>" in serve_text.get("/way?model=gru").text
+    answer = serve_text.get("/way", params={"was": "gru", "model": "gru", "text": "u v\r\nw x\r\ny z"})
+    assert answer.url.query == b"model=gru"
+
+
+@pytest.fixture(scope="module")
+def serve_text() -> TestClient:
+    """A browser before a server whose models read three lines."""
+    made = TestClient(make_application(Studio.open("gru", text="u v\nw x\ny z"), ACCESS), base_url=BASE)
+    made.cookies.set(ACCESS.cookie, ACCESS.token)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("a " * 1100, "at most 2,000 characters, 512 words a line, got 2,200 characters, 1,100 words a line"),
+        ("a " * 600, "at most 512 words a line, got 600 words a line"),
+        ("a b\n" * 65, "at most 64 lines, got 65 lines"),
+        ("abcdefghijk " * 170, "at most 2,000 characters, got 2,040 characters"),
+    ],
+)
+def test_a_text_that_no_page_could_ask_for_again_is_refused_at_the_start(text: str, got: str, tmp_path: Path) -> None:
+    line = f"clew explore: --text must be {got}. Shorten it, or give one part of it."
+    file = tmp_path / "text.txt"
+    file.write_text(text)
+    for given in (text, str(file)):
+        with pytest.raises(ConfigError) as caught:
+            Studio.open("gru", text=given)
+        assert str(caught.value) == line
+
+
+def test_a_text_of_exactly_the_limits_is_read(client: TestClient) -> None:
+    text = "\n".join(["a b"] * limits.MOST_ROWS)
+    assert Studio.open("gru", text=text).sources["gru"].default_text == text
+    assert Studio.open("gru", text="a " * limits.MOST_STEPS).sources["gru"].default_text is not None
+
+
 def test_what_is_read_is_escaped(client: TestClient) -> None:
     answer = client.get("/way", params={"model": "gru", "text": '<script>alert(1)</script> " onload="x" {{ 7*7 }}'})
     assert answer.status_code == 200
@@ -240,6 +297,63 @@ def test_a_fault_of_an_edit_can_be_undone(client: TestClient) -> None:
     assert answer.status_code == 400
     links = read_page(answer.text).links
     assert "/way?model=gru&edit=token%3A1%3Dof" in links and "/way?model=gru" in links
+
+
+def test_after_a_restart_the_old_cookie_and_the_old_address_get_a_clear_line(stranger: TestClient) -> None:
+    for answer in (
+        stranger.get("/way?model=gru", headers={"cookie": "clew-explore-8800=earlier", "hx-request": "true"}),
+        stranger.get("/?token=earlier"),
+    ):
+        assert answer.status_code == 403
+        assert fault_in(answer.text) == OLD_TOKEN
+    assert OLD_TOKEN.endswith("The command was started again: open the address that it printed.")
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "headers", "status"),
+    [
+        ("GET", "/way", {"cookie": "clew-explore-8800=earlier"}, 403),
+        ("GET", "/way", {"host": "evil.example"}, 403),
+        ("GET", f"/way?a={'x' * 40_000}", {}, 413),
+        ("GET", f"/{'x' * 300}", {}, 413),
+        ("POST", "/way", {}, 405),
+        ("GET", "/nowhere", {}, 404),
+        ("GET", "/static/nothing", {}, 404),
+        ("GET", "/way?model=banana", {}, 404),
+    ],
+)
+def test_what_is_refused_has_the_element_that_is_swapped_in(
+    studio: Studio, method: str, address: str, headers: dict[str, str], status: int
+) -> None:
+    """The shell has htmx select `#page` of whatever comes: an answer without it would leave nothing on the screen."""
+    browser = TestClient(make_application(studio, ACCESS), base_url=BASE)
+    browser.cookies.set(ACCESS.cookie, ACCESS.token)
+    if "cookie" in headers:
+        browser.cookies.clear()
+    answer = browser.request(method, address, headers=headers)
+    page = read_page(answer.text)
+    assert answer.status_code == status
+    assert answer.headers["content-type"].startswith("text/html")
+    assert page.identifiers.count("page") == page.identifiers.count("view") == 1
+    assert (page.forbidden, page.outside, page.open) == ([], [], [])
+    assert fault_in(answer.text).startswith("clew explore: ")
+
+
+@pytest.mark.parametrize("letter", ["a", "я", "語", "\U0001f600"])
+def test_the_longest_text_passes_in_every_alphabet(served: Served, letter: str) -> None:
+    """Through the real server: what it reads of a request has a limit of its own."""
+    text = (letter * 9 + " ") * (limits.MOST_TEXT // 10)
+    query = urlencode({"model": "rnn", "text": text[:-1] + letter})
+    opener = build_opener(HTTPCookieProcessor())
+    opener.open(served.entrance).read()
+    request = Request(f"{served.url}/run?{query}", headers={"HX-Current-URL": f"{served.url}/run?{query}"})
+    try:
+        with opener.open(request) as answer:
+            status = answer.status
+    except HTTPError as error:  # letters that are no words: the page of the application, and not the server's own line
+        status = error.code
+        assert 'class="note fault"' in error.read().decode()
+    assert status == (400 if letter == "\U0001f600" else 200)
 
 
 def test_a_long_address_is_refused_before_it_is_read(client: TestClient) -> None:

@@ -30,7 +30,7 @@ FLAGS = {
     "recall": {
         "--cue-position", "--delays", "--epochs", "--json", "--out", "--quick", "--recipes", "--seeds", "--workers",
     },
-    "trace": {"TEXT", "FILE", "--backward", "--html", "--json", "--model", "--row", "--show", "--step"},
+    "trace": {"TEXT", "FILE", "--backward", "--force", "--html", "--json", "--model", "--row", "--show", "--step"},
     "train": {
         "FILE", "--config", "--force", "--json", "--model", "--out", "--seed", "--set", "--task", "--test",
         "--validation", "-o",

@@ -150,9 +150,9 @@ class InfluenceMap:
 
     def _decades(self, moved: float) -> float:
         """Give the movement over the floor as a power of ten; 0 for what is not above it, or not finite."""
-        if not numpy.isfinite(moved) or moved <= self.floor:
-            return 0.0
         floor = max(self.floor, float(numpy.finfo(numpy.float64).tiny))
+        if not numpy.isfinite(moved) or moved <= floor:
+            return 0.0
         return float(numpy.log10(moved) - numpy.log10(floor))
 
     def _drawn(self, cell: Cell, found: Cells, row: int, column: int, reach: float) -> MapCell:

@@ -42,6 +42,7 @@ def explore(
         host: Name or number to listen on; another than this machine's own lets others in who have the address.
         no_browser: Only print the address.
     """
+    from clew.explorer.entrance import entrance_file
     from clew.explorer.server import access_to, address_of, open_port, serve, warm_up
     from clew.explorer.studio import Studio
 
@@ -57,6 +58,9 @@ def explore(
     print("Open the address in a browser; Ctrl-C ends.", file=sys.stderr)
     if not access.is_loopback:
         print(f"Whoever reaches {host} and has the address can look at these models.", file=sys.stderr)
-    if not no_browser:
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    serve(studio, listener, access)
+    if no_browser:
+        serve(studio, listener, access)
+        return
+    with entrance_file(address) as entrance:
+        threading.Thread(target=webbrowser.open, args=(entrance.as_uri(),), daemon=True).start()
+        serve(studio, listener, access)

@@ -46,7 +46,7 @@ def export(
 
     if onnx is None:
         raise UsageError(complain(WHERE, "--onnx", "given, the file to write", "none", "As in: --onnx model.onnx"))
-    require_new(WHERE, onnx, force)
+    require_new(WHERE, onnx, force, "--onnx")
     with usage_errors():
         loaded = load(run)
         difference = export_model(loaded.model, onnx, example_inputs(loaded), force=force)

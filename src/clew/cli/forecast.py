@@ -44,7 +44,7 @@ def forecast(
     from clew.runs.writing import encode_frame
 
     require_new(WHERE, out, force)
-    require_new(WHERE, plot, force)
+    require_new(WHERE, plot, force, "--plot")
     with usage_errors():
         found = look_ahead(load(run), file, horizon, known)
         if plot is not None:

@@ -32,8 +32,9 @@ def generate(
 
     Args:
         run: The folder of a run of next_token.
-        prompt: Where to begin, in tokens that the training text had; \\n stands for a line end.
-        tokens: Most tokens to add: characters, words, bytes or pieces, as in training.
+        prompt: Where to begin, in tokens that the training data had, those of a table with spaces between them; \\n
+            stands for a line end.
+        tokens: Most tokens to add: characters, words, bytes, pieces or tokens of a table, as in training.
         rule: greedy takes the most probable token, sample draws one.
         temperature: Below 1 makes probable tokens more probable [default: 1]; for sample only.
         top_k: Draw among so many most probable tokens only.
@@ -49,7 +50,8 @@ def generate(
         raise UsageError(complain("clew generate", "--prompt", "at least one token long", "none", remedy))
     text = prompt.replace("\\n", "\n")
     with usage_errors():
-        found = load(run).generate(
+        loaded = load(run)
+        found = loaded.generate(
             text,
             tokens=tokens,
             rule=rule,
@@ -62,4 +64,6 @@ def generate(
     if json:
         print_result(dump_json({"prompt": text, "text": found}))
     else:
-        print_result(f"{text}{found}")
+        vocabulary = loaded.vocabulary
+        assert vocabulary is not None  # or it had not read the prompt
+        print_result(vocabulary.go_on(text, str(found)))

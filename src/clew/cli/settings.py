@@ -28,6 +28,8 @@ SETTINGS_OF_REMEDIES = {
     "Name the column of sequences with sequence.": "Name the column of sequences: --set columns.sequence=NAME.",
     "predicts with label.": "predicts: --set columns.label=NAME.",
     "say sort=True": "say --set data.sort=true",
+    "generate: prompt must": "clew generate: --prompt must",
+    "generate: stop must": "clew generate: --stop must",
     "or delete this one to train anew": "or add --force to train anew",
     "Give force to replace it.": "Add --force to replace it.",
 }
@@ -91,8 +93,14 @@ def with_paths(values: dict[str, Any], folder: Path, where: str) -> dict[str, An
     return found
 
 
-def require_new(command: str, path: Path | None, force: bool) -> None:
+def require_new(command: str, path: Path | None, force: bool, option: str = "--out") -> None:
     """See before long work whether its result can be written.
+
+    Args:
+        command: Who writes it.
+        path: Where to; None where nothing is written.
+        force: Whether a file may be replaced.
+        option: The option that named the path.
 
     Raises:
         UsageError: If there is something in its place, or no folder for it.
@@ -100,10 +108,10 @@ def require_new(command: str, path: Path | None, force: bool) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise UsageError(complain(command, "--out", "a file", f"a folder, {path}", "Name a file in it."))
+        raise UsageError(complain(command, option, "a file", f"a folder, {path}", "Name a file in it."))
     if path.exists() and not force:
         raise UsageError(
-            complain(command, "--out", "a new file", f"'{path}', which exists", "Add --force to replace it.")
+            complain(command, option, "a new file", f"'{path}', which exists", "Add --force to replace it.")
         )
     if not path.parent.is_dir():
-        raise UsageError(complain(command, "--out", "in a folder that exists", f"'{path}'", "Make the folder first."))
+        raise UsageError(complain(command, option, "in a folder that exists", f"'{path}'", "Make the folder first."))

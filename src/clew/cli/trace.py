@@ -10,9 +10,11 @@ from rich.text import Text
 
 from clew.cli.faults import UsageError
 from clew.cli.output import print_result, result_console
+from clew.cli.settings import require_new
 from clew.errors import ConfigError, LedgerError, complain
 from clew.files import dump_json, write_atomically
 
+WHERE = "clew trace"
 _several = Parameter(consume_multiple=(1, None), negative=())
 _switch = Parameter(negative=(), show_default=False)
 _HEADING = re.compile(r"[a-z][\w.#]*( {4}.*|:.*)?")  # a layer or a quantity, with what is said of it
@@ -30,6 +32,7 @@ def trace(
     row: int = 0,
     step: int | None = None,
     html: Path | None = None,
+    force: Annotated[bool, _switch] = False,
     json: Annotated[bool, _switch] = False,
 ) -> None:
     """Follow a text, or a sequence of a file, through a model: every named quantity and how it was computed.
@@ -49,11 +52,13 @@ def trace(
         row: Which line of the text to show, or which sequence of a run's file or training part.
         step: Which word or step to show alone, with the arithmetic of one number.
         html: Write a self-contained page to this file.
+        force: Replace a page that is there.
         json: Print everything as JSON with all digits; with --show, only that.
     """
     from clew.report.trace import run_trace, trace_json, trace_page, trace_text
     from clew.report.trace_subject import MODELS, make_subject
 
+    require_new(WHERE, html, force, "--html")
     chosen = show or []
     try:
         source, model = _what(text, file, model)
@@ -80,13 +85,13 @@ def _what(text: str | None, file: str | None, model: str | None) -> tuple[str | 
     """
     is_run = bool(text) and _is_folder(text or "")
     if is_run and model is not None:
-        raise UsageError(complain("clew trace", "the model", "named once", f"{text} and --model {model}"))
+        raise UsageError(complain(WHERE, "the model", "named once", f"{text} and --model {model}"))
     if is_run:
         assert text is not None
         return file, text
     if file is not None:
         remedy = "Put words in quotes." if text is None or not Path(text).is_file() else "A run folder stands first."
-        raise UsageError(complain("clew trace", "arguments", "one text, or a run folder and what it reads", 2, remedy))
+        raise UsageError(complain(WHERE, "arguments", "one text, or a run folder and what it reads", 2, remedy))
     return text, model or "transformer"
 
 

@@ -35,6 +35,7 @@ class BytePairVocabulary(Vocabulary):
     pieces: tuple[str, ...]
     merges: tuple[tuple[str, str], ...]
     kind: ClassVar[str] = "bpe"
+    unit: ClassVar[str] = "pieces"
 
     @classmethod
     def fit(cls, texts: Iterable[str], size: int = 1024) -> "BytePairVocabulary":

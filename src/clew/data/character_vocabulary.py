@@ -32,6 +32,7 @@ class CharacterVocabulary(Vocabulary):
     characters: str
     unknown: str = "refuse"
     kind: ClassVar[str] = "characters"
+    unit: ClassVar[str] = "characters"
 
     def __post_init__(self) -> None:
         if self.unknown not in UNKNOWN_POLICIES:
@@ -92,6 +93,11 @@ class CharacterVocabulary(Vocabulary):
             return np.where(is_unknown, np.int32(0), ids)
         raise DataError(_unknown_characters(text, np.flatnonzero(is_unknown)))
 
+    def unknown_tokens(self, text: str) -> tuple[str, ...]:
+        """Give the characters that training did not have; see `Vocabulary.unknown_tokens`."""
+        known = set(self.characters)
+        return tuple(dict.fromkeys(character for character in text if character not in known))
+
     def token(self, number: int) -> str:
         """Give the character, or `<unk>`."""
         return self.characters[number - self._first] if number >= self._first else UNKNOWN_TOKEN
@@ -113,6 +119,7 @@ class ByteVocabulary(Vocabulary):
     """
 
     kind: ClassVar[str] = "bytes"
+    unit: ClassVar[str] = "bytes"
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ SEQUENCE_NAMES = ("sequence", "sequence_id", "seq", "seq_id", "series", "series_
 TIME_NAMES = ("time", "timestamp", "datetime", "date", "ds", "step", "t", "position")
 LABEL_NAMES = ("label", "target", "class", "tag", "upos", "y")
 NEEDS_LABEL = ("classification", "tagging", "regression")
+SHOWN = 8
 TABLE_TASKS = ("classification", "tagging", "regression", "next_token", "forecasting")
 
 NUMBER, TEXT, MOMENT, LIST_OF_NUMBERS, LIST_OF_TEXT, OTHER = "number", "text", "time", "numbers", "texts", "other"
@@ -98,6 +99,8 @@ class Columns:
           one is given, the other is what was given for it. Columns `known` are read too.
         - label: asked for by classification, tagging and regression. In next_token and forecasting none is guessed.
 
+        next_token reads one categorical column and nothing else.
+
         Args:
             schema: Name and type of each column: types of polars, or the words "number", "text", "time", "numbers",
                 "texts" (the last two for lists, a row a sequence).
@@ -123,6 +126,19 @@ class Columns:
         found._refuse_wrong_kinds(kinds, task, where)
         found._refuse_incomplete(kinds, task, where, needs_label)
         return found
+
+    def lack_of_tokens(self, where: str) -> str:
+        """Say what is wrong where next_token does not read exactly one column of tokens; "" where it does.
+
+        Numbers are no tokens unless they are said to be: the next of a thousand measured values is a forecast.
+        """
+        if len(self.categorical) == 1 and not self.numeric:
+            return ""
+        kinds = {name: "numbers" if name in self.numeric else "text" for name in self.features}
+        named = [f"{name} ({kind})" for name, kind in kinds.items()]
+        more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+        remedy = "Name the column of tokens with categorical."
+        return complain(where, "what next_token reads", "one column of tokens", ", ".join(named[:SHOWN]) + more, remedy)
 
     def _without_missing_labels(self, kinds: Mapping[str, str]) -> "Columns":
         """Forget labels that are not there, and the parts that a file for prediction has no use for."""
@@ -215,6 +231,8 @@ class Columns:
         if not self.features:
             remedy = "Name the columns that are read with numeric and categorical."
             lines.append(complain(where, "the table", "at least one column to read beside the label", columns, remedy))
+        elif task == "next_token" and (lack := self.lack_of_tokens(where)):
+            lines.append(lack)
         if task in NEEDS_LABEL and needs_label and self.label is None:
             remedy = f"Name the column that {task} predicts with label."
             lines.append(complain(where, "the label", "a column of the table", columns, remedy))

@@ -76,6 +76,7 @@ def convert_table(
     split: SplitRule | None = None,
     missing: Missing = "refuse",
     min_count: int = 1,
+    allow_unseen: bool = False,
     kind: str | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
@@ -86,13 +87,15 @@ def convert_table(
     Args:
         path: A table; see `read_table`.
         cache: Folder for converted files; made if it is not there.
-        columns: Roles of the columns; those of the preparation where one is given.
+        columns: Roles of the columns. Beside a preparation these are the roles in this file, which must have them all,
+            the label too; by default those of the preparation, where a label may be missing.
         task: Name of the task; that of the preparation where one is given.
         preparation: What was fitted to the training part elsewhere; None to fit it here.
         split: How to split the sequences; then the preparation is fitted on the training part alone. Without it, and
             without a preparation, the whole file is the training part.
         missing: As for `Preparation`; "forward" is not possible in pieces.
         min_count: As for `Preparation`.
+        allow_unseen: As for `Preparation.apply`.
         kind: As for `read_table`.
         delimiter: As for `read_table`.
         encoding: As for `read_table`.
@@ -108,7 +111,8 @@ def convert_table(
     source = open_source(place, kind=kind, delimiter=delimiter, encoding=encoding)
     task = preparation.task if preparation is not None else task
     missing = preparation.missing if preparation is not None else missing  # pyright: ignore[reportAssignmentType]
-    columns = preparation.columns if preparation is not None else columns
+    needs_label = preparation is None or columns is not None
+    columns = preparation.columns if preparation is not None and columns is None else columns
     if task is None:
         raise ConfigError(complain(WHERE, "task", "given", "none"))
     if missing == "forward":
@@ -121,9 +125,13 @@ def convert_table(
         "split": None if split is None else vars(split),
         "missing": missing,
         "min_count": min_count,
+        "allow_unseen": allow_unseen,
+        "needs_label": needs_label,
         "reading": [kind, delimiter, encoding],
     }
-    conversion = _Conversion(source, columns, task, preparation, split, missing, min_count, piece_bytes)
+    conversion = _Conversion(
+        source, columns, task, preparation, split, missing, min_count, allow_unseen, needs_label, piece_bytes
+    )
     return _open(*convert_once(place, Path(cache), asked, conversion.write))
 
 
@@ -139,19 +147,21 @@ class _Conversion:
         split: SplitRule | None,
         missing: Missing,
         min_count: int,
+        allow_unseen: bool,
+        needs_label: bool,
         piece_bytes: int,
     ) -> None:
         self._source, self._task, self._preparation, self._split = source, task, preparation, split
         self._missing: Missing = missing
         self._min_count, self._piece_bytes = min_count, piece_bytes
-        self._needs_label = preparation is None
+        self._allow_unseen, self._needs_label = allow_unseen, needs_label
         self._given: Columns | Mapping[str, Any] | None = columns
         self.columns = Columns()
 
     def write(self, folder: Path, about: Mapping[str, Any]) -> None:
         """Check, split, fit and write."""
         outline, ids = self._check()
-        indices = None if self._split is None else self._split.indices(outline)
+        indices = None if self._split is None else self._indices(self._split, outline)
         preparation = self._preparation
         if preparation is None:
             preparation = self._fit(None if indices is None else indices[0])
@@ -204,6 +214,15 @@ class _Conversion:
         labels, groups, given = (np.array(values) if values else None for values in kept.values())
         return Outline(len(ids), labels, groups, given, np.concatenate(times) if times else None), ids
 
+    def _indices(self, split: SplitRule, outline: Outline) -> tuple[NDArray[np.int64], ...]:
+        """Give the sequences of each part; steps of one sequence are cut in memory only."""
+        wanted = sum(share > 0 for share in split.fractions)
+        if outline.count == 1 < wanted and split.how in ("random", "time"):
+            remedy = "Read it into memory to cut it by time: --set data.stream=false, or clew.data.read_table."
+            rule = f"at least {wanted}, one a part, where a file is read in pieces"
+            raise DataError(complain(str(self._source.path), "sequences", rule, 1, remedy))
+        return split.indices(outline)
+
     def _fit(self, train: NDArray[np.int64] | None) -> Preparation:
         """Fit to the sequences of the training part."""
         fitter = PreparationFitter(self.columns, self._task, missing=self._missing, min_count=self._min_count)
@@ -229,7 +248,7 @@ class _Conversion:
             steps += block.frame.height
             if preparation.has_targets(self.columns):
                 targets = preparation.encode_targets(block.frame, starts)
-                if targets.dtype == np.int64 and (targets == UNSEEN).any():
+                if not self._allow_unseen and targets.dtype == np.int64 and (targets == UNSEEN).any():
                     raise _unseen(self._source.path, block, starts, targets, preparation)
                 writer.append("targets", targets)
         writer.append("offsets", np.array([steps], np.int64))

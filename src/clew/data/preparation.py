@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from clew.data.categories import CategoryMap, count_words, encode_words, sort_words
 from clew.data.cleaning import MISSING, plain
 from clew.data.column_types import to_words
+from clew.data.column_vocabulary import ColumnVocabulary
 from clew.data.columns import NEEDS_LABEL, TABLE_TASKS, Columns
 from clew.data.problems import SHOWN, Problems, shorten
 from clew.data.scaling import Scaling, ScalingFitter
 from clew.data.sequence_data import UNSCORED, UNSEEN, SequenceData
 from clew.data.table import Table
+from clew.data.vocabulary import Vocabulary
 from clew.errors import ConfigError, DataError, complain, did_you_mean
 
 if TYPE_CHECKING:
@@ -88,9 +90,9 @@ class Preparation:
         return () if self.task == "next_token" else tuple(words.size for words in self.maps)
 
     @property
-    def vocabulary(self) -> CategoryMap | None:
+    def vocabulary(self) -> Vocabulary | None:
         """The tokens, in next_token."""
-        return self.maps[0] if self.task == "next_token" else None
+        return ColumnVocabulary(self.maps[0]) if self.task == "next_token" else None
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -263,10 +265,8 @@ class PreparationFitter:
                 raise ConfigError(complain("Preparation", what, "known", repr(value), did_you_mean(str(value), known)))
         if min_count < 1:
             raise ConfigError(complain("Preparation", "min_count", "at least 1", min_count))
-        if task == "next_token" and len(columns.features) != 1:
-            remedy = "Name the column of tokens with categorical."
-            got = ", ".join(columns.features)
-            raise ConfigError(complain("Preparation", "columns that next_token reads", "exactly one", got, remedy))
+        if task == "next_token" and (lack := columns.lack_of_tokens("Preparation")):
+            raise ConfigError(lack)
         if task in NEEDS_LABEL and columns.label is None:
             raise ConfigError(complain("Preparation", f"label of {task}", "given", "none", "Name its column."))
         if task in ("classification", "tagging") and len(columns.labels) != 1:

@@ -250,6 +250,16 @@ class SequenceData:
             documents=self._documents,
         )
 
+    def with_targets(self, targets: Any) -> "SequenceData":
+        """View the same steps with other targets, a row a sequence; nothing is copied.
+
+        >>> SequenceData([1, 2, 3], [0, 2, 3]).with_targets([7, 8]).select([1]).targets
+        tensor([8])
+        """
+        return SequenceData.windows(
+            self._inputs, self._starts, self._lengths, targets, ids=self._ids, documents=self._documents
+        )
+
     def whole(self) -> Batch:
         """Pad all sequences to one batch."""
         return self.select(np.arange(len(self)))

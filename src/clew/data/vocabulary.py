@@ -20,6 +20,10 @@ class Vocabulary(ABC):
     """Token ids from 0 to `size`, and the text of each."""
 
     kind: ClassVar[str]
+    unit: ClassVar[str]
+    """What its tokens are called, more than one."""
+    gap: ClassVar[str] = ""
+    """What stands between two tokens of a text."""
 
     @property
     @abstractmethod
@@ -48,6 +52,10 @@ class Vocabulary(ABC):
         """Give the ids of a text as a list; see `encode_array`."""
         return self.encode_array(text).tolist()
 
+    def unknown_tokens(self, text: str) -> tuple[str, ...]:
+        """Give the tokens of a text that the vocabulary does not have, each once, in their order."""
+        return ()
+
     def decode(self, ids: Iterable[int]) -> str:
         """Give the text of some ids.
 
@@ -59,6 +67,10 @@ class Vocabulary(ABC):
             if not 0 <= number < self.size:
                 raise DataError(complain(f"{self.kind} vocabulary", f"id {place}", f"in [0, {self.size})", number))
         return self._decode(listed)
+
+    def go_on(self, text: str, more: str) -> str:
+        """Put a text and what was said after it together, with what stands between tokens."""
+        return text + (self.gap if text and more and not text[-1].isspace() else "") + more
 
     @abstractmethod
     def token(self, number: int) -> str:

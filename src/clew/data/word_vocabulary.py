@@ -37,6 +37,8 @@ class WordVocabulary(Vocabulary):
     words: tuple[str, ...]
     is_lower: bool = False
     kind: ClassVar[str] = "words"
+    unit: ClassVar[str] = "words"
+    gap: ClassVar[str] = " "
 
     def __post_init__(self) -> None:
         if len(set(self.words)) != len(self.words):
@@ -92,6 +94,16 @@ class WordVocabulary(Vocabulary):
     def encode_array(self, text: str) -> NDArray[np.int32]:
         """Give one id a word; see `Vocabulary.encode_array`."""
         return np.array([self._numbers.get(word, 0) for word in split_words(text, self.is_lower)], np.int32)
+
+    def unknown_tokens(self, text: str) -> tuple[str, ...]:
+        """Give the words that training did not have; see `Vocabulary.unknown_tokens`."""
+        words = split_words(text, self.is_lower)
+        return tuple(dict.fromkeys(word for word in words if word not in self._numbers))
+
+    def go_on(self, text: str, more: str) -> str:
+        """Put a text and what was said after it together, without a space before or after signs that have none."""
+        is_tight = text[-1:] in OPENING or more[:1] in CLOSING
+        return text + more if is_tight else super().go_on(text, more)
 
     def token(self, number: int) -> str:
         """Give the word, or `<unk>`."""

@@ -133,7 +133,8 @@ class Address:
         """
         single = _single([(name, value) for name, value in query if not name.startswith("edit")])
         edits = _edits([(name, value) for name, value in query if name.startswith("edit")])
-        text = single.get("text", "")
+        # Browsers send the lines of a field with both signs; what they show, and count, has one.
+        text = single.get("text", "").replace("\r\n", "\n")
         _require_short("text", text, limits.MOST_TEXT)
         model = single.get("model") or DEFAULT_MODEL
         if not _MODEL.fullmatch(model):

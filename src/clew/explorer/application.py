@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError, complain, did_you_mean
@@ -144,7 +144,4 @@ class Explorer:
         else:
             print(f"clew explore: unexpected {type(error).__name__}: {error}"[:500], file=sys.stderr)
         words = f"clew explore: unexpected {type(error).__name__}. Start with --debug to see where."
-        return PlainTextResponse(words, 500) if address is None else self._fault_of_ours(words, address)
-
-    def _fault_of_ours(self, words: str, address: Address) -> Response:
         return HTMLResponse(self.shell.fault_page("Something went wrong", words, address), 500)

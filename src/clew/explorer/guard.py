@@ -1,23 +1,27 @@
 """Who may ask, and how: this machine's browser with the token, by GET, under a loopback name, in bounded size.
 
-The token comes once, in the address that `clew explore` prints, and is then kept in a cookie that no script can read
-and no other site can send. A name other than a loopback one is refused, so that no other site's name can be pointed at
+The token comes once, in the address that `clew explore` prints, and is then kept in a cookie that no script can read.
+The browser sends it within this server's pages and with a link that is followed from elsewhere, not with what another
+site asks for by itself. A name other than a loopback one is refused, so that no other site's name can be pointed at
 this server. Every answer carries the strict content security policy. Start with `Guard`.
 """
 
 import hmac
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from clew.errors import complain
 from clew.explorer import limits
+from clew.explorer.address import WHERE
+from clew.explorer.page import refusal_page
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY_HOST = ("0.0.0.0", "::")
@@ -37,8 +41,16 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-NO_TOKEN = "clew explore: this page needs the address with its token, as `clew explore` printed it. Open that one.\n"
-NO_METHOD = "clew explore: method must be GET or HEAD. Nothing can be sent to this server.\n"
+NO_TOKEN = complain(
+    WHERE, "page", "opened by the address with its token", "none", "Open the address that `clew explore` printed."
+)
+OLD_TOKEN = complain(
+    WHERE, "token", "that of the running command", "another one",
+    "The command was started again: open the address that it printed.",
+)  # fmt: skip
+TITLES = {403: "This browser was not let in", 405: "Nothing can be sent here", 413: "This is too large"}
+_HOST = re.compile(r"(?:\[([0-9a-f.]*:[0-9a-f:.]*)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?")
+"""A Host header: a number of IPv6 in brackets, or a name or another number, and perhaps a port."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +118,16 @@ class Guard:
 
     def _refuse(self, scope: Scope) -> Response | None:
         if scope["method"] not in ("GET", "HEAD"):
-            return PlainTextResponse(NO_METHOD, 405, {"Allow": "GET, HEAD"})
-        if len(scope["path"]) > MOST_PATH or len(scope["query_string"]) > limits.MOST_QUERY_BYTES:
-            words = f"clew explore: address must be at most {limits.MOST_QUERY_BYTES} bytes. Shorten it.\n"
-            return PlainTextResponse(words, 413)
+            remedy = "Nothing can be sent to this server."
+            words = complain(WHERE, "method", "GET or HEAD", f"'{scope['method'][:20]}'", remedy)
+            return _refusal(scope, 405, words, {"Allow": "GET, HEAD"})
+        path, query = len(scope["path"]), len(scope["query_string"])
+        if path > MOST_PATH or query > limits.MOST_QUERY_BYTES:
+            rule = f"at most {MOST_PATH} characters and {limits.MOST_QUERY_BYTES} bytes behind them"
+            return _refusal(scope, 413, complain(WHERE, "address", rule, f"{path} and {query}", "Shorten it."))
         if not self.access.is_name_allowed(Headers(scope=scope).get("host", "")):
-            words = "clew explore: host must be this machine's own name, such as 127.0.0.1. Use the printed address.\n"
-            return PlainTextResponse(words, 403)
+            rule = "this machine's own name, such as 127.0.0.1"
+            return _refusal(scope, 403, complain(WHERE, "host", rule, "another one", "Use the printed address."))
         return None
 
     def _let_in(self, scope: Scope) -> Response | None:
@@ -123,12 +138,19 @@ class Guard:
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = scope["path"] if _OWN_PATH.fullmatch(scope["path"]) else "/"
             answer = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
-            answer.set_cookie(self.access.cookie, self.access.token, httponly=True, samesite="strict", path="/")
+            answer.set_cookie(self.access.cookie, self.access.token, httponly=True, samesite="lax", path="/")
             return answer
-        cookies = cookie_parser(Headers(scope=scope).get("cookie", ""))
-        if not given and self.access.is_token(cookies.get(self.access.cookie)):
+        kept = cookie_parser(Headers(scope=scope).get("cookie", "")).get(self.access.cookie)
+        if not given and self.access.is_token(kept):
             return None
-        return PlainTextResponse(NO_TOKEN, 403)
+        return _refusal(scope, 403, OLD_TOKEN if given or kept else NO_TOKEN)
+
+
+def _refusal(scope: Scope, status: int, words: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Refuse in one line; what asks for a page gets one, since htmx would put anything else in the place of nothing."""
+    if scope["path"].startswith("/static/"):
+        return PlainTextResponse(words + "\n", status, headers)
+    return HTMLResponse(refusal_page(TITLES[status], words), status, headers)
 
 
 def _query(scope: Scope) -> Iterable[tuple[str, str]]:
@@ -136,11 +158,9 @@ def _query(scope: Scope) -> Iterable[tuple[str, str]]:
 
 
 def _host_name(host: str) -> str:
-    """Take the name out of a Host header: without a port, without the brackets of a number."""
-    name = host.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.rpartition(":")[0] if name.count(":") == 1 else name
+    """Take the name out of a Host header, without a port and the brackets of a number; "" if it is none."""
+    found = _HOST.fullmatch(host.lower())
+    return "" if found is None else found[1] or found[2]
 
 
 def _is_number(name: str) -> bool:

@@ -98,6 +98,11 @@ class Shell:
         return templates().get_template(template).render(assets=assets(), **content)
 
 
+def refusal_page(title: str, words: str) -> str:
+    """Make a page for whoever was not let in: one line, and nothing that would have to be asked for."""
+    return templates().get_template("refusal.html").render(title=title, words=words)
+
+
 def _link(view: View, scene: Scene, here: View) -> Choice:
     missing = view.missing(scene)
     return Choice(way_to(view, here, scene.address), view.heading, view is here, missing or view.words, bool(missing))

@@ -18,6 +18,7 @@ from clew.explorer.edits.parsing import Draft, apply_edits, parse_edit
 from clew.explorer.faults import ExplorerError
 from clew.explorer.sources import Source
 from clew.ledger import Ledger
+from clew.models.recurrent_encoder import RecurrentEncoder
 from clew.models.transformer_encoder import TransformerEncoder
 from clew.report.subject import Subject
 from clew.report.trace import Trace, checked_line, run_trace
@@ -101,6 +102,7 @@ def play(address: Address, source: Source, subject: Subject, base: Scene | None)
         subject, model=draft.model, words=draft.words, batch=draft.batch, task=draft.task, vocabulary=draft.vocabulary
     )
     require_small(edited)
+    _require_unpacked(edited)
     has_loss = _is_scored(edited)
     notes = [] if has_loss else [NO_LOSS]
     if base is not None:
@@ -132,6 +134,13 @@ def _is_scored(subject: Subject) -> bool:
     if subject.is_shifted and (batch.inputs.shape[1] < 2 or bool((batch.lengths < 2).any())):
         return False
     return subject.task.scored_targets(batch) > 0
+
+
+def _require_unpacked(subject: Subject) -> None:
+    """Refuse packed documents before a recurrence, which reads each as a row of its own: no step is where it stood."""
+    if subject.batch.documents is not None and isinstance(subject.model.encoder, RecurrentEncoder):
+        got, remedy = "a row that packs several", "Give one of them alone, as a text."
+        raise ExplorerError(complain(WHERE, "what a recurrent model reads", "one document", got, remedy))
 
 
 def require_small(subject: Subject) -> None:

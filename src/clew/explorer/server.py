@@ -10,6 +10,7 @@ import socket
 import uvicorn
 
 from clew.errors import ConfigError, complain
+from clew.explorer import limits
 from clew.explorer.address import Address
 from clew.explorer.application import make_application
 from clew.explorer.guard import ANY_HOST, LOOPBACK, Access
@@ -18,7 +19,8 @@ from clew.explorer.studio import Studio
 from clew.explorer.views import VIEWS
 
 MOST_CONNECTIONS = 64
-MOST_HEADER_BYTES = 16_384
+MOST_HEADER_BYTES = 2 * limits.MOST_QUERY_BYTES + 16_384
+"""Of a request: htmx names the present address beside the one that is asked for, and cookies come along."""
 WHERE = "clew explore"
 
 

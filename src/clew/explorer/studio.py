@@ -44,7 +44,7 @@ class Studio:
         """Make a studio that begins with a model: a key, or the path of a run folder; None for the worked example.
 
         Raises:
-            ConfigError: If it is neither.
+            ConfigError: If it is neither, or the text is too long.
             RunError: If a folder holds no run.
         """
         if model is not None and model not in OFFERED:

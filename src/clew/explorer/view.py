@@ -8,6 +8,7 @@ from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from clew.rendering.page import Section
 
+MADE = "Every number was computed by the model in Python, for exactly this input"
 OF = "of"
 """The parameter that names the view that was taken along."""
 
@@ -33,6 +34,7 @@ class View:
         sections: Makes the content.
         download: Makes a file to keep, served at `/NAME/file` with the same query; None where there is none.
         takes_along: Whether it is about the view that one came from, and so keeps what that one showed.
+        made: Says below the view where its numbers came from, without the full stop.
     """
 
     name: str
@@ -42,6 +44,7 @@ class View:
     sections: Callable[[Scene, Studio], Sequence[Section]]
     download: Callable[[Scene, Studio], Download] | None = None
     takes_along: bool = False
+    made: str = MADE
 
 
 def way_to(view: View, here: View, address: Address) -> str:

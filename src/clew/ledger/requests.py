@@ -16,6 +16,7 @@ from clew.ledger.quantity import Quantity
 from clew.ledger.reading import PassReader
 from clew.ledger.recorder import Recorded
 from clew.ledger.recording import Border
+from clew.ledger.spectral import spectral_norms
 
 PARAMETER_AXES = {
     "weight_ih": ("gates_hidden", "features"),
@@ -69,9 +70,9 @@ def path(reader: PassReader, layer: str, row: int, start: int, end: int) -> dict
     product = stacked[0]
     for later in stacked[1:]:
         product = later @ product
-    norms = _spectral_norms(stacked)
+    norms = spectral_norms(stacked)
     found = {"jacobians": stacked, "product": product, "norms": norms, "bound": norms.prod()}
-    found["norm"] = _spectral_norms(product)
+    found["norm"] = spectral_norms(product)
     for gate in CARRYING_GATES:
         if gate in explanation.values:
             found["carry"] = explanation.values[gate][row, first + 1 : last + 1].detach()
@@ -221,10 +222,3 @@ def _steps_read(one: Recorded, row: int, *steps: int) -> list[int]:
 def _require(where: str, what: str, place: int | None, size: int) -> None:
     if place is not None and not -size <= place < size:
         raise LedgerError(complain(f"ledger: {where}", what, f"in [0, {size})", place))
-
-
-def _spectral_norms(matrices: Tensor) -> Tensor:
-    """Largest singular value of each matrix; NaN where the matrix has something that is not finite."""
-    is_finite = matrices.isfinite().all(-1).all(-1)
-    cleaned = torch.where(is_finite[..., None, None], matrices, 0.0)
-    return torch.where(is_finite, torch.linalg.matrix_norm(cleaned, ord=2), torch.nan)

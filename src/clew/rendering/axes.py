@@ -16,6 +16,7 @@ from clew.rendering.markup import element, joined
 from clew.rendering.numbers import Number, Value, finite_values
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LEAST_DECADE, _MOST_DECADE = -323, 308  # what a double can hold
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def axis_over(label: str, values: Iterable[Value], log: bool = False, include: S
     if log:
         positive = [number for number in numbers if number > 0] or [0.1, 1.0]
         low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
+        low, high = max(low, _LEAST_DECADE), min(high, _MOST_DECADE)
         return Axis(label, 10.0**low, 10.0 ** max(high, low + 1), log=True)
     low, high = (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
     return Axis(label, low, high if high > low else low + 1.0)

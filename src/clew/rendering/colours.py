@@ -92,13 +92,16 @@ class HeatScale:
 
     def classes_of(self, values: Sequence[Value]) -> list[str]:
         """Give the class of each value; what is not a finite number has a class of its own."""
-        classes, span = self.level_classes, self.high - self.low
-        last = LEVELS - 1
-        steps = last / span if span > 0 else 0.0
+        classes = self.level_classes
         return [
-            special_class(value) if number is None else classes[min(max(round((number - self.low) * steps), 0), last)]
+            special_class(value) if number is None else classes[round(self._fraction(number) * (LEVELS - 1))]
             for value, number in zip(values, finite_values(values), strict=True)
         ]
+
+    def _fraction(self, number: float) -> float:
+        """Say how far along the scale a number lies, in halves: a whole span can be too large for a number."""
+        low, half = self.low / 2, self.high / 2 - self.low / 2
+        return (min(max(number, self.low), self.high) / 2 - low) / half if half > 0 else 0.0
 
 
 def sequential(low: Number = 0.0, high: Number = 1.0) -> HeatScale:

@@ -186,10 +186,9 @@ def _tokens(run: Run, task: NextToken, batch: Batch, names: Sequence[str]) -> _F
     losses, ids = scores.losses_nats.numpy()[rows, steps], batch.inputs.numpy()
 
     def text(numbers: Sequence[int]) -> str:
-        vocabulary = getattr(run.preparation, "vocabulary", None)
+        vocabulary = run.vocabulary
         tokens = [str(number) if vocabulary is None else vocabulary.token(number) for number in numbers]
-        gap = "" if getattr(vocabulary, "kind", "") in ("characters", "bytes", "bpe") else " "
-        return gap.join(tokens)
+        return (" " if vocabulary is None else vocabulary.gap).join(tokens)
 
     def row(place: int) -> Row:
         number, step = int(rows[place]), int(steps[place])

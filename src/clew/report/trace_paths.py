@@ -14,6 +14,7 @@ from torch import Tensor
 
 from clew.ledger import Ledger
 from clew.ledger.grids import cut_words, window
+from clew.ledger.spectral import spectral_norms
 from clew.ledger.tables import MOST_ROWS
 from clew.rendering.numbers import Value, format_number
 from clew.rendering.page import subsection
@@ -89,7 +90,7 @@ def _path_columns(ledger: Ledger, layer: str, row: int, steps: int) -> dict[str,
         product, bound = torch.eye(path["product"].shape[-1], dtype=path["product"].dtype), 1.0
         for jacobian, norm in zip(path["jacobians"].flip(0), path["norms"].flip(0), strict=True):
             product, bound = product @ jacobian, bound * float(norm)
-            norms.append(float(torch.linalg.matrix_norm(product, 2)))
+            norms.append(float(spectral_norms(product)))
             bounds.append(bound)
     return {"path": norms[::-1], "bound": bounds[::-1]}
 

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
-from clew.data import Preparation, SequenceData, TextPreparation
+from clew.data import Preparation, SequenceData
 from clew.data.batch import Batch
 from clew.data.recall_episodes import TOKEN_WORDS, sample_episodes
+from clew.data.unknown_tokens import refuse_unknown
 from clew.errors import ConfigError, DataError, RunError, complain
 from clew.models.heads import ClassTokenHead
 from clew.models.patch_input import PatchInput
+from clew.models.recurrent_encoder import RecurrentEncoder
 from clew.models.saving import build_from_config
 from clew.report.subject import Subject, batch_of, count_of, require_known
 from clew.runs import FORMAT, Run, load, read_json, source_fingerprint
@@ -64,6 +67,9 @@ def run_subject(folder: Path, source: str | None, row: int, backward: bool, *, m
     batch = data.select(torch.tensor([row]))
     if isinstance(run.task, NextToken):
         batch = batch if source is not None else _first_tokens(batch)
+        if batch.documents is not None and isinstance(run.model.encoder, RecurrentEncoder):
+            batch, words = _longest_document(batch, batch.documents[0])
+            description = f"{description}{words}"
         return _token_subject(run, run.task, batch, description)
     title = f"Sequence {names[row]} of {where}" if names[row] != str(row) else f"Sequence {row} of {where}"
     labels, unit = _labels(run, batch)
@@ -143,20 +149,24 @@ def _sequences(run: Run, source: str | None, backward: bool) -> tuple[SequenceDa
 
 def _text_subject(run: Run, task: NextToken, text: str, description: str) -> Subject:
     """Read a text with the run's vocabulary, as one row."""
-    vocabulary = getattr(run.preparation, "vocabulary", None)
-    if isinstance(run.preparation, TextPreparation):
-        ids = run.preparation.vocabulary.encode(text)
-    else:
-        names = [str(number) if vocabulary is None else vocabulary.token(number) for number in range(task.vocab)]
+    vocabulary = run.vocabulary
+    if vocabulary is None:
+        names = [str(number) for number in range(task.vocab)]
         require_known([text.split()], names)
         ids = [names.index(word) for word in text.split()]
+    else:
+        if isinstance(
+            run.preparation, Preparation
+        ):  # a table's tokens are typed one by one; running text may lack some
+            refuse_unknown(vocabulary, text, WHERE, "text")
+        ids = vocabulary.encode(text)
     if not ids:
         raise DataError(complain(WHERE, "text", "at least one token", "none", "Give some, in quotes."))
     return _token_subject(run, task, Batch(torch.tensor([ids])), description)
 
 
 def _token_subject(run: Run, task: NextToken, batch: Batch, description: str) -> Subject:
-    vocabulary = getattr(run.preparation, "vocabulary", None)
+    vocabulary = run.vocabulary
     names = [_visible(str(number) if vocabulary is None else vocabulary.token(number)) for number in range(task.vocab)]
     words = [names[number] for number in batch.inputs[0].tolist()]
     return Subject(run.model, [words], batch, names, description, task, "token")
@@ -169,6 +179,17 @@ def _visible(token: str) -> str:
 def _first_tokens(batch: Batch) -> Batch:
     valid, documents = (None if part is None else part[:, :SHOWN_TOKENS] for part in (batch.valid, batch.documents))
     return Batch(batch.inputs[:, :SHOWN_TOKENS], valid, None, documents)
+
+
+def _longest_document(batch: Batch, documents: Int[Tensor, " time"]) -> tuple[Batch, str]:
+    """Take the longest document of a row alone, and say so where there are others.
+
+    A recurrence reads packed documents as rows of their own, whose steps are not those of the row; one document alone
+    gives the same numbers, with steps that are.
+    """
+    numbers, counts = documents[documents >= 0].unique(return_counts=True)
+    words = f", reading the longest of the {len(numbers)} documents in {count_of(int(counts.sum()), 'token')}"
+    return Batch(batch.inputs[:, documents == numbers[counts.argmax()]]), words if len(numbers) > 1 else ""
 
 
 def _labels(run: Run, batch: Batch) -> tuple[list[str], str]:

@@ -98,14 +98,13 @@ def check_rule(where: str, rule: str) -> None:
 
 
 def refuse_failed(where: str, audits: Sequence[Audit], remedy: str) -> None:
-    """Raise AuditError with the reasons of every audit that failed, if any did."""
+    """Raise AuditError with the reasons of every audit that failed, if any did, and what to do once, last."""
     failed = [audit for audit in audits if audit.status == "failed"]
     if failed:
-        rule, got = "without a leak before they are trained on", f"{len(failed)} of {len(audits)} audits failed"
-        heading = complain(where, "model and data", rule, got, remedy)
-        raise AuditError(
-            "\n".join([heading, *(f"{one.subject}: {reason}" for one in failed for reason in one.reasons)])
-        )
+        reasons = [f"{one.subject}: {reason.rstrip('.')}" for one in failed for reason in one.reasons]
+        got = f"{len(failed)} of {len(audits)} audits failed: {'; '.join(reasons)}"
+        rule = "without a leak before they are trained on"
+        raise AuditError(complain(where, "model and data", rule, got, remedy))
 
 
 def audit_model(name: str, model: SequenceModel, task: Task, train: Sequences) -> Audit:

@@ -17,6 +17,8 @@ from torch import Tensor
 
 from clew.data import ImagePreparation, Preparation, SequenceData, TextPreparation
 from clew.data.batch import Batch
+from clew.data.unknown_tokens import refuse_unknown
+from clew.data.vocabulary import Vocabulary
 from clew.errors import ClewError, ConfigError, DataError, RunError, complain
 from clew.files import append_line, dump_json
 from clew.models.saving import build_from_config
@@ -67,6 +69,12 @@ class Run:
         """The epoch whose weights were selected on validation."""
         return self._loaded[1]
 
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """What turns text into ids and back: of a text, or of a table's column of tokens; None where there is none."""
+        preparation = self.preparation
+        return preparation.vocabulary if isinstance(preparation, Preparation | TextPreparation) else None
+
     @cached_property
     def _loaded(self) -> tuple[SequenceModel, int]:
         try:
@@ -111,8 +119,8 @@ class Run:
         read = self._read(source, is_scored=False)
         values = self.task.predict(self.model, read.data, chunk)
         classes = tuple(getattr(self.preparation, "classes", ()))
-        if not classes and isinstance(self.task, NextToken) and self._vocabulary is not None:
-            classes = tuple(self._vocabulary.token(number) for number in range(self._vocabulary.size))
+        if not classes and isinstance(self.task, NextToken) and self.vocabulary is not None:
+            classes = tuple(self.vocabulary.token(number) for number in range(self.vocabulary.size))
         return Predictions(
             task=self.task.name,
             ids=read.ids,
@@ -182,7 +190,7 @@ class Run:
         """Go on from a prompt.
 
         Args:
-            prompt: Text, where the run has a vocabulary; or ids.
+            prompt: Text, where the run has a vocabulary, of a column of tokens with spaces between them; or ids.
             tokens: Most tokens to add.
             rule, temperature, top_k, top_p: How a token is chosen; see `clew.generation.Choice`.
             stop: Ids that end the text, or a text of one token.
@@ -193,21 +201,21 @@ class Run:
 
         Raises:
             ConfigError: If the run predicts no tokens, or an option is out of range.
-            DataError: If the prompt has something that the vocabulary does not know.
+            DataError: If the prompt or the stop has tokens that the vocabulary does not know; all of them at once.
         """
         from clew.generation import generate
 
         if not isinstance(self.task, NextToken):
             remedy = "Only a run of next_token generates."
             raise ConfigError(complain(str(self.path), "task", "next_token", self.task.name, remedy))
-        ids = self._encode(prompt) if isinstance(prompt, str) else list(prompt)
+        ids = self._encode(prompt, "prompt") if isinstance(prompt, str) else list(prompt)
         stops = self._stop_ids(stop)
         generator = torch.Generator().manual_seed(seed)
         found = generate(
             self.model, [ids], tokens=tokens, rule=rule, temperature=temperature, top_k=top_k, top_p=top_p,
             stop=stops, forbidden=self._forbidden, generator=generator if rule == "sample" else None,
         )[0]  # fmt: skip
-        return self._decode(found) if isinstance(prompt, str) else found
+        return self._require_vocabulary().decode(found) if isinstance(prompt, str) else found
 
     def forecast(
         self, horizon: int | None = None, history: Any = None, known: Any = None
@@ -249,13 +257,9 @@ class Run:
         return found
 
     @property
-    def _vocabulary(self) -> Any:
-        return getattr(self.preparation, "vocabulary", None)
-
-    @property
     def _forbidden(self) -> tuple[int, ...]:
         """Ids that are never said: those that stand for no text."""
-        return tuple(getattr(self._vocabulary, "specials", {}).values())
+        return () if self.vocabulary is None else tuple(self.vocabulary.specials.values())
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -292,40 +296,23 @@ class Run:
             train = SequenceData.open(self.path / "train")
         return None if train is None else self.task.references(train, data)
 
-    def _encode(self, text: str) -> list[int]:
+    def _encode(self, text: str, what: str) -> list[int]:
         vocabulary = self._require_vocabulary()
-        if hasattr(vocabulary, "encode"):
-            ids = vocabulary.encode(text)
-            unknown = set(vocabulary.specials.values())
-            places = [place for place, number in enumerate(ids) if number in unknown]
-            if places:
-                got = f"'{text[places[0]]}'" if vocabulary.kind == "characters" else f"another at token {places[0] + 1}"
-                raise DataError(complain("generate", "prompt", "of tokens that training had", got))
-            return ids
-        words, known = text.split(), {vocabulary.token(number): number for number in range(vocabulary.size)}
-        wrong = [word for word in words if word not in known]
-        if wrong:
-            raise DataError(complain("generate", "prompt", "of tokens that training had", f"'{wrong[0]}'"))
-        return [known[word] for word in words]
+        refuse_unknown(vocabulary, text, "generate", what)
+        return vocabulary.encode(text)
 
-    def _decode(self, ids: list[int]) -> str:
-        vocabulary = self._require_vocabulary()
-        if hasattr(vocabulary, "decode"):
-            return vocabulary.decode(ids)
-        return " ".join(vocabulary.token(number) for number in ids)
-
-    def _require_vocabulary(self) -> Any:
-        if self._vocabulary is None:
+    def _require_vocabulary(self) -> Vocabulary:
+        if self.vocabulary is None:
             remedy = "It was trained on ids; give the prompt as ids."
             raise ConfigError(complain(str(self.path), "run", "one with a vocabulary", "none", remedy))
-        return self._vocabulary
+        return self.vocabulary
 
     def _stop_ids(self, stop: str | int | Sequence[int]) -> Sequence[int]:
         if isinstance(stop, int):
             return [stop]
         if not isinstance(stop, str):
             return list(stop)
-        ids = self._encode(stop)
+        ids = self._encode(stop, "stop")
         if len(ids) != 1:
             raise ConfigError(complain("generate", "stop", "one token", f"'{stop}', which is {len(ids)}"))
         return ids

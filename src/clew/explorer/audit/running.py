@@ -45,25 +45,44 @@ class Audited:
         report: The findings; None where it could not be made.
         failure: Why it could not be made.
         notes: What was audited, where that is not all that the model reads, a sentence each.
+        is_stopped: Whether the time was over.
     """
 
     report: AuditReport | None
     failure: str = ""
     notes: list[str] = field(default_factory=list)
+    is_stopped: bool = False
 
 
 _known: WeakKeyDictionary[Subject, dict[str, Audited]] = WeakKeyDictionary()
 
 
-def audited(scene: Scene, kind: str) -> Audited:
-    """Audit the model of a scene, or give what was found before; the caller holds the lock of the studio."""
+def deadline() -> float:
+    """Give the moment at which all audits of one answer must have ended, by `perf_counter`."""
+    return perf_counter() + MOST_SECONDS
+
+
+def audited(scene: Scene, kind: str, end: float | None = None) -> Audited:
+    """Audit the model of a scene, or give what was found before; the caller holds the lock of the studio.
+
+    Args:
+        scene: Whose model is audited.
+        kind: QUICK or WHOLE.
+        end: When it is stopped; None for a deadline of its own. What was stopped is kept only if it had nearly all of
+            the time: where another audit took a part of it, the next try may come to its end.
+    """
     known = _known.setdefault(scene.subject, {})
-    if kind not in known:
-        known[kind] = _carry_out(scene, kind)
-    return known[kind]
+    if kind in known:
+        return known[kind]
+    end = deadline() if end is None else end
+    had_all = end - perf_counter() > 0.9 * MOST_SECONDS
+    found = _carry_out(scene, kind, end)
+    if had_all or not found.is_stopped:
+        known[kind] = found
+    return found
 
 
-def _carry_out(scene: Scene, kind: str) -> Audited:
+def _carry_out(scene: Scene, kind: str, end: float) -> Audited:
     task, model = scene.subject.task, deepcopy(scene.subject.model)
     notes: list[str] = []
     try:
@@ -72,10 +91,10 @@ def _carry_out(scene: Scene, kind: str) -> Audited:
             batch = _beginning(model, task, batch, notes)
         arguments = audit_arguments(model, task, batch, has_mask=has_own_mask(scene))
         with torch.random.fork_rng(devices=[]):
-            report = (audit if kind == WHOLE else quick_audit)(model, boundary=task.boundary, **_timed(arguments))
+            report = (audit if kind == WHOLE else quick_audit)(model, boundary=task.boundary, **_timed(arguments, end))
     except _OutOfTimeError:
         spent = f"The audit was stopped after {format_seconds(MOST_SECONDS)}, the most that this page spends on it."
-        return Audited(None, spent, notes)
+        return Audited(None, spent, notes, is_stopped=True)
     except ClewError as error:
         return Audited(None, str(error).splitlines()[0], notes)
     return Audited(report, "", notes)
@@ -130,9 +149,8 @@ def _beginning(model: SequenceModel, task: Task, batch: Batch, notes: list[str])
     return Batch(batch.inputs[:, :steps], valid, targets, documents)
 
 
-def _timed(arguments: dict[str, Any]) -> dict[str, Any]:
+def _timed(arguments: dict[str, Any], end: float) -> dict[str, Any]:
     """Let every call of the model look at the clock first."""
-    end = perf_counter() + MOST_SECONDS
 
     def within_time(function: Callable[..., Any]) -> Callable[..., Any]:
         def called(*given: Any) -> Any:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from clew.checks import CHECKS, AuditReport, Counterexample
 from clew.checks.runner import QUICK as QUICK_CHECKS
-from clew.explorer.audit.running import MOST_SECONDS, QUICK, WHOLE, Audited, audited
+from clew.explorer.audit.running import MOST_SECONDS, QUICK, WHOLE, Audited, audited, deadline
 from clew.explorer.scene import Scene
 from clew.explorer.studio import Studio
 from clew.explorer.view import View
@@ -23,6 +23,7 @@ BOUNDARIES = {
     "full": "a prediction may read every step",
 }
 
+MADE = "Every number was computed by the model in Python, for this input and for others made from it"
 MOST_NAMED = 24
 """Steps whose words are listed below the verdict."""
 
@@ -36,11 +37,13 @@ def _missing(scene: Scene) -> str:
 def _sections(scene: Scene, studio: Studio) -> Sequence[Section]:
     is_whole = scene.address.shown.get("audit") == WHOLE
     with studio.lock:
-        found = audited(scene, WHOLE if is_whole else QUICK)
-        stopped = found if found.report is None and is_whole else None
-        if stopped is not None:
-            found = audited(scene, QUICK)
-    return sections_of(scene, found, is_whole and stopped is None, "" if stopped is None else stopped.failure)
+        # The quick one comes first, so that it stands there when the time of both is over.
+        end = deadline()
+        found = audited(scene, QUICK, end)
+        whole = audited(scene, WHOLE, end) if is_whole and found.report is not None else None
+    if whole is None or whole.report is None:
+        return sections_of(scene, found, False, "" if whole is None else whole.failure)
+    return sections_of(scene, whole, True)
 
 
 def sections_of(scene: Scene, found: Audited, is_whole: bool, stopped: str = "") -> list[Section]:
@@ -135,4 +138,5 @@ AUDIT = View(
     "What information the model uses: an influence map against the declared boundary, counterexamples, the submodule.",
     _missing,
     _sections,
+    made=MADE,
 )

@@ -42,7 +42,7 @@ def single_file(scene: Scene, studio: Studio, view: View) -> str:
     title = f"{view.heading}: {read_words(scene)}"
     styles = files("clew.explorer").joinpath("static")
     rules = "".join(styles.joinpath(name).read_text(encoding="utf-8") for name in ("views.css", "explorer.css")) + RULES
-    return render_page(title, _top(scene), sections, _made(scene), rules)
+    return render_page(title, _top(scene), sections, _made(scene, view), rules)
 
 
 def download(scene: Scene, studio: Studio, view: View) -> Download:
@@ -71,8 +71,8 @@ def _top(scene: Scene) -> Markup:
     return fragments(definitions(pairs), *notes)
 
 
-def _made(scene: Scene) -> str:
+def _made(scene: Scene, view: View) -> str:
     return (
-        f"Saved from clew explore {__version__}. Every number was computed by the model in Python, for exactly "
-        f"this input. {scene.checked}. The address of this view: {scene.address.url}"
+        f"Saved from clew explore {__version__}. {view.made}. {scene.checked}. "
+        f"The address of this view: {scene.address.url}"
     )

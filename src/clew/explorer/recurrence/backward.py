@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from clew.explorer.faults import ExplorerError
+from clew.explorer.recurrence.bounds import require_followed
 from clew.explorer.recurrence.choice import Choice
-from clew.explorer.recurrence.tables import STYLES, places_around, positive_or_none, shown_words
+from clew.explorer.recurrence.tables import STYLES, places_around, positive_or_none, refused, shown_words
 from clew.ledger import Ledger
 from clew.rendering.axes import Axis, axis_over
 from clew.rendering.charts import Line, line_chart
@@ -26,6 +28,11 @@ DRAWN = ("direct", "later", "state", "path", "bound")
 
 def along_time_html(choice: Choice) -> Markup:
     """Chart and table of the layer that is open."""
+    try:
+        if not choice.is_from_end:  # whose table has no paths
+            require_followed(choice, len(choice.order), "Choose a shorter input or a narrower model.")
+    except ExplorerError as error:
+        return refused(error)
     found = step_table(choice)
     words = (
         "For each state: the direct term from the head or the layer above, the term from later steps, and their sum, "

@@ -4,6 +4,7 @@ The clipping is the one of `clew.training`: torch's, over the gradients of all p
 copies. Start with `clipping_html`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -101,7 +102,9 @@ def _form(choice: Choice) -> Markup:
 
 def _answer(choice: Choice, found: Clipped) -> Markup:
     threshold = f"{choice.threshold:g}"
-    if found.norm > choice.threshold:
+    if math.isnan(found.norm):
+        words = "The gradient's norm is NaN, and so is the factor: after clipping every gradient is NaN."
+    elif found.norm > choice.threshold:
         factor = choice.threshold / (found.norm + 1e-6)  # as torch.nn.utils.clip_grad_norm_ has it
         words = (
             f"The gradient's norm is {format_number(found.norm)}, above {threshold}: every gradient is multiplied by "

@@ -10,6 +10,8 @@ from markupsafe import Markup
 from torch import Tensor
 
 from clew.errors import LedgerError
+from clew.explorer.faults import ExplorerError
+from clew.explorer.recurrence.bounds import require_contributed
 from clew.explorer.recurrence.choice import PARAMETERS, Choice
 from clew.explorer.recurrence.tables import (
     SHORT,
@@ -42,9 +44,10 @@ def contributions_html(choice: Choice) -> Markup:
     """Show the contributions to the chosen parameter: a norm a step, the matrix of the open step, the sum."""
     name = choice.parameter(choice.weight)
     try:
+        require_contributed(choice)
         found = choice.scene.ledger.contributions(name, choice.scene.row).value
         others = _other_rows(choice, name, found)
-    except LedgerError as error:
+    except (ExplorerError, LedgerError) as error:
         return _chooser(choice) + refused(error)
     words = (
         "The layer uses the same weights at every step. Each use adds its part to the gradient; the parts of all steps "

@@ -10,6 +10,8 @@ import torch
 from markupsafe import Markup
 from torch import Tensor
 
+from clew.explorer.faults import ExplorerError
+from clew.explorer.recurrence.bounds import require_followed
 from clew.explorer.recurrence.choice import Choice
 from clew.explorer.recurrence.forms import number_field, submit
 from clew.explorer.recurrence.tables import (
@@ -18,11 +20,13 @@ from clew.explorer.recurrence.tables import (
     heat_table,
     norm_of,
     positive_or_none,
+    refused,
     rows_of,
     scale_of,
     shown_words,
 )
 from clew.ledger.grids import window
+from clew.ledger.spectral import spectral_norms
 from clew.rendering.axes import Axis, axis_over
 from clew.rendering.charts import Line, line_chart
 from clew.rendering.marks import LegendEntry, legend
@@ -65,7 +69,7 @@ def read_path(choice: Choice) -> Path:
     return Path(
         choice.read_between(choice.start, choice.end),
         found,
-        torch.linalg.matrix_norm(torch.stack(products), ord=2).tolist(),
+        spectral_norms(torch.stack(products)).tolist(),
         found["norms"].cumprod(dim=0).tolist(),
         carries,
     )
@@ -75,6 +79,10 @@ def path_html(choice: Choice) -> Markup:
     """Show the path that is chosen, and a form to choose another."""
     if len(choice.order) < 2:
         return paragraph("One step has no transition: a path needs two states.")
+    try:
+        require_followed(choice, len(choice.read_between(choice.start, choice.end)), "Choose a shorter path.")
+    except ExplorerError as error:
+        return _form(choice) + refused(error)
     path = read_path(choice)
     return fragments(
         paragraph(

@@ -4,6 +4,7 @@ A slider is a form of its own that adds an edit of one weight to the address, in
 same weight. Start with `scalar_html`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from clew.explorer.recurrence.choice import Choice
 from clew.explorer.recurrence.forms import slider, submit
+from clew.explorer.scalar import HalfSquaredError
 from clew.layers import RNNLayer
 from clew.rendering.markup import element
 from clew.rendering.numbers import format_number
@@ -18,7 +20,7 @@ from clew.rendering.page import fragments, paragraph, subsection
 from clew.rendering.symbols import with_indices
 from clew.rendering.tables import Cell, Column, Group, Table, table_html
 
-HEAD = "head.linear.weight"
+HEAD, HEAD_BIAS = "head.linear.weight", "head.linear.bias"
 REACH = 2.5
 MOST_STEPS = 12
 
@@ -33,10 +35,8 @@ class ScalarWeight:
 
 
 def is_scalar(choice: Choice) -> bool:
-    """Whether the model is one of single numbers, short enough to be written out."""
-    module = choice.module
-    is_single = isinstance(module, RNNLayer) and module.hidden == module.features == 1 and len(choice.layers) == 1
-    return is_single and _weight(choice, HEAD).numel() == 1 and len(choice.order) <= MOST_STEPS
+    """Whether this is the chapter's scalar model, whose loss alone the formulas here hold for."""
+    return isinstance(choice.scene.subject.task, HalfSquaredError) and len(choice.order) <= MOST_STEPS
 
 
 def scalar_html(choice: Choice) -> Markup:
@@ -93,11 +93,18 @@ def _slider(choice: Choice, weight: ScalarWeight) -> Markup:
 def _prediction(choice: Choice) -> Markup:
     ledger, row = choice.scene.ledger, choice.scene.row
     predicted = ledger.quantity("head.linear.output").at(batch=row)
-    words = f"ŷ = w_o h_{choice.order[-1]} = {format_number(predicted.value.item())}"
-    if choice.scene.has_backward:
-        error = predicted.sensitivity.item()
+    targets = choice.scene.subject.batch.targets
+    offset = _offset_words(choice, {"b_o": HEAD_BIAS})
+    words = f"ŷ = w_o h_{choice.order[-1]}{offset} = {format_number(predicted.value.item())}"
+    if choice.scene.has_backward and targets is not None:
+        error = predicted.value.item() - targets[row].item()
         words += f", e = ŷ - y = {format_number(error)}, L = ½ e² = {format_number(choice.scene.trace.loss_nats)}"
     return element("p", {"class": "proof"}, with_indices(f"{words}."))
+
+
+def _offset_words(choice: Choice, biases: Mapping[str, str]) -> str:
+    """Write the biases that an edit made other than zero as further summands of a formula."""
+    return "".join(f" + {letter}" for letter, name in biases.items() if _weight(choice, name).item() != 0)
 
 
 def _steps(choice: Choice) -> Markup:
@@ -117,7 +124,9 @@ def _steps(choice: Choice) -> Markup:
         shown = (Cell(("no transition",), "muted") if one is None else Cell((format_number(one),)) for one in numbers)
         rows.append([with_indices(choice.scene.tokens[step]), *shown])
     columns = [Column("step", "left"), *(Column(with_indices(name)) for name in names)]
-    notes = ["φ'(z_t): slope of the activation; w_h φ'(z_t) = dh_t/dh_(t-1), the factor of the transition"]
+    offset = _offset_words(choice, {"b_x": choice.parameter("bias_ih"), "b_h": choice.parameter("bias_hh")})
+    notes = [f"z_t = w_x x_t + w_h h_(t-1){offset}, h_t = φ(z_t)"]
+    notes += ["φ'(z_t): slope of the activation; w_h φ'(z_t) = dh_t/dh_(t-1), the factor of the transition"]
     notes += ["g^h_t = direct + later; g^z_t = g^h_t φ'(z_t)"] if choice.scene.has_backward else []
     table = Table("States, slopes and sensitivities", columns, [Group(rows)], [with_indices(note) for note in notes])
     return table_html(table)

@@ -5,7 +5,9 @@ Every number of the first table is a button that opens the arithmetic of its uni
 
 from collections.abc import Sequence
 
+import torch
 from markupsafe import Markup
+from torch import Tensor
 
 from clew.explorer.recurrence.choice import Choice
 from clew.explorer.recurrence.tables import SHORT, boxes, heat_table, norm_of
@@ -123,14 +125,14 @@ def _arithmetic(choice: Choice) -> Markup:
 def _arrivals(choice: Choice) -> Markup:
     """Show by unit the parts that sum to the sensitivity of each part of the state."""
     tables: list[Markup] = []
-    furthest = 0.0
+    apart: list[Tensor] = []
     units = [str(unit) for unit in range(choice.hidden)]
     for part in choice.module.state_parts:
         quantity = choice.of(part)
         terms = {name: value[choice.step] for name, value in quantity.terms.items()}
         total = quantity.sensitivity[choice.step]
         summed = sum(terms.values(), start=total * 0)
-        furthest = max(furthest, float((summed - total).abs().max()))
+        apart.append((summed - total).abs().max())
         columns = [cells(value) for value in (*terms.values(), total)]
         scale = diverging(number for column in columns for number in column)
         labels = [*terms, f"g[{'h' if part == 'state' else 'c'}]"]
@@ -141,7 +143,8 @@ def _arrivals(choice: Choice) -> Markup:
         tables.append(heat_table(caption, "unit", units, labels, _turned(columns), [scale], None, [note], choice.unit))
     words = (
         "direct: from the head, or the layer above, at this very step. later: from the step that is read next, "
-        f"{_next_words(choice)}. The parts and their sum differ by at most {format_number(furthest)}."
+        f"{_next_words(choice)}. The parts and their sum differ by at most "
+        f"{format_number(torch.stack(apart).max().item())}."
     )
     own = " own state: a cell also reaches the loss through the state of its own step." if len(tables) > 1 else ""
     return boxes(*tables) + paragraph(words + own)

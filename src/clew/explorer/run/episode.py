@@ -100,15 +100,31 @@ def interventions(scene: Scene, episode: Episode) -> list[Answer]:
 
 
 def _hidden(scene: Scene, episode: Episode) -> Answer:
-    words, expected = "Cue: hidden from all later queries", "a guess: nothing reads the cue"
+    """Hide the cue from every query after it, and from those before it too where these may read it and pass it on."""
+    words, expected = "Cue: hidden from all later queries", "a guess: no other step reads the cue"
     if not isinstance(scene.subject.model.encoder, TransformerEncoder):
         reason = "only attention has a mask; the state of a recurrent model is its one path"
         return Answer(words, expected, reason=reason)
-    time = len(episode.inputs)
-    visible = torch.ones(time, time, dtype=torch.bool) if scene.visible is None else scene.visible[:time, :time].clone()
-    visible[episode.cue + 1 :, episode.cue] = False
-    edits = tuple(f"hide:{query}.{episode.cue}" for query in range(episode.cue + 1, time))
+    time, cue = len(episode.inputs), episode.cue
+    visible = _visible(scene, time).clone()
+    earlier: list[int] = [] if scene.is_causal else visible[:cue, cue].nonzero().flatten().tolist()
+    if earlier:
+        words = "Cue: hidden from all other queries"
+    queries = [*earlier, *range(cue + 1, time)]
+    visible[queries, cue] = False
+    edits = tuple(f"hide:{query}.{cue}" for query in queries)
     return Answer(words, expected, _at_query(scene, episode.inputs, episode.query, visible), edits=edits)
+
+
+def _visible(scene: Scene, time: int) -> Bool[Tensor, "query source"]:
+    """Give what the scene allows besides the model's own rules."""
+    return torch.ones(time, time, dtype=torch.bool) if scene.visible is None else scene.visible[:time, :time]
+
+
+def _reads_answer(scene: Scene, episode: Episode) -> bool:
+    """Say whether what comes after RECALL, the answer first, may reach the prediction there."""
+    after = episode.query + 1
+    return not scene.is_causal and bool(_visible(scene, len(episode.inputs))[:after, after:].any())
 
 
 def _reset(scene: Scene, episode: Episode) -> Answer:
@@ -166,6 +182,8 @@ def interventions_part(scene: Scene, episode: Episode) -> Markup:
         "The answer is the most probable of the four moves. Below a probability stands its change from the first row.",
         "A link makes the same change an edit, with its gradients, in every view.",
     ]
+    if _reads_answer(scene, episode):
+        notes.append("With these edits RECALL may read the answer that stands after it: a right one need be no guess.")
     caption = f"Probability of each token after RECALL, where {cue} is right"
     told = (
         f"The cue is {cue} at step {episode.cue}, RECALL asks for it at step {episode.query}. A right answer does not "

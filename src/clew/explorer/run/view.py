@@ -31,6 +31,10 @@ from clew.report.training import answer_sentences, curves_part, test_part, valid
 from clew.runs import Run
 from clew.tasks import Classification, CueRecall, Forecasting, Tagging
 
+MADE = (
+    "Every number was computed in Python: those of the row on show for exactly this input, with its edits; those of "
+    "the whole run on other inputs and without edits, or written down when it was trained and scored"
+)
 SEEN = "The model was trained on these: it may err more on what it never saw. The sealed test is not read here."
 
 
@@ -162,4 +166,5 @@ RUN = View(
     "What a training came to: curves, seeds, errors one by one, and interventions on one episode.",
     _missing,
     _sections,
+    made=MADE,
 )

@@ -29,7 +29,8 @@ from clew.runs.planning.options import (
 from clew.runs.planning.pictures import prepare_images
 from clew.runs.planning.prepared import Prepared, Request
 from clew.runs.planning.series import prepare_series
-from clew.runs.planning.tables import is_streamed, prepare_stream, prepare_table, read_training_table
+from clew.runs.planning.streamed_tables import prepare_stream, read_training_start
+from clew.runs.planning.tables import is_streamed, prepare_table, read_training_table
 from clew.runs.planning.texts import prepare_text
 from clew.runs.run import Run
 from clew.tasks import Task
@@ -157,12 +158,13 @@ def _prepare(request: Request) -> Prepared:
         return prepare_text(request)
     if request.kind == IMAGES:
         return prepare_images(request)
-    if is_streamed(request):
-        return prepare_stream(request)
-    read = read_training_table(request)
+    on_disk = is_streamed(request)
+    read = read_training_start(request) if on_disk else read_training_table(request)
     name = read[1]
     _check_settings(name, request.settings)
     request = replace(request, task=name)
+    if on_disk:
+        return prepare_stream(request, read)
     return prepare_series(request, read) if name == "forecasting" else prepare_table(request, read)
 
 

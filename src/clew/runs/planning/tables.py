@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.data import Columns, Preparation, SequenceData, SplitRule, Table, convert_table, read_conllu, read_table
+from clew.data import UNSEEN, Columns, Preparation, SequenceData, Table, read_conllu, read_table
 from clew.errors import ConfigError, complain, did_you_mean
 from clew.runs.planning.files import TREEBANK
 from clew.runs.planning.guessing import guess_task
@@ -15,6 +15,7 @@ from clew.tasks import Classification, NextToken, Regression, Tagging, Task
 
 STREAM_BYTES = 500 << 20
 USUAL_CACHE = "runs/cache"
+SEQUENCES_AT_ONCE = 10_000
 TABLE_DATA = ("format", "delimiter", "encoding", "sort", "missing", "min_count", "allow_unseen", "stream", "cache")
 TREEBANK_DATA = ("label", "min_count", "allow_unseen")
 WAYS = ("given", "group", "time", "random")
@@ -61,7 +62,7 @@ def prepare_table(request: Request, read: tuple[Table, str, list[str]]) -> Prepa
     table, task_name, notes = read
     if request.kind != TREEBANK:
         request.data.refuse_others(task_name, TABLE_DATA)
-    how, stratify = _how(request, table, task_name)
+    how, stratify = choose_way(request, table.columns, task_name, is_single=len(table) == 1)
     parts, words = _parts(request, table, task_name, how, stratify)
     for name, part in (("training", parts[0]), ("validation", parts[1])):
         require_part(request.file, name, part)
@@ -82,41 +83,6 @@ def prepare_table(request: Request, read: tuple[Table, str, list[str]]) -> Prepa
     }
     task = task_of(task_name, preparation, train, request)
     return Prepared(task, preparation, train, validation, test, resolved, notes)
-
-
-def prepare_stream(request: Request) -> Prepared:
-    """Convert a table that is too large for memory, in pieces, and view its parts on disk."""
-    if request.task is None:
-        remedy = "Say --task: to guess it, the whole table would have to be read."
-        raise ConfigError(complain(str(request.file), "task", "given for a table that is streamed", "none", remedy))
-    if request.task == "forecasting" or request.validation or request.test:
-        got = "forecasting" if request.task == "forecasting" else "several files"
-        rule = "one file for another task than forecasting, where a table is streamed"
-        raise ConfigError(complain(str(request.file), "training", rule, got, "Say --set data.stream=false."))
-    request.data.refuse_others(request.task, TABLE_DATA)
-    how = request.split.how or "random"
-    _check_way(how)
-    stratify = bool(request.split.stratify)
-    rule = SplitRule(how, request.fractions, request.split.seed, stratify)
-    data, folder = request.data, request.data.cache or USUAL_CACHE
-    converted = convert_table(
-        request.file, folder, Columns.from_mapping(dict(request.columns)), request.task, split=rule,
-        missing=data.missing or "refuse", min_count=data.min_count or 1, kind=data.format, delimiter=data.delimiter,
-        encoding=data.encoding or "utf-8",
-    )  # fmt: skip
-    preparation = converted.preparation
-    train, validation, test = (in_units(preparation, part) for part in converted.parts)
-    for name, part in (("training", train), ("validation", validation)):
-        require_part(request.file, name, part)
-    kept = "used again" if converted.is_reused else "made"
-    notes = [f"converted on disk: {converted.folder} {kept}", describe_parts(how, train, validation, test)]
-    resolved = {
-        "columns": preparation.columns.to_mapping(),
-        "data": {"min_count": data.min_count or 1, "missing": preparation.missing, "stream": True, "cache": folder},
-        "split": {"how": how, "stratify": stratify},
-    }
-    task = task_of(request.task, preparation, train, request)
-    return Prepared(task, preparation, train, validation, test if len(test) else None, resolved, notes)
 
 
 def is_streamed(request: Request) -> bool:
@@ -148,26 +114,50 @@ def in_units(preparation: Preparation, data: SequenceData) -> SequenceData:
     if preparation.task != "regression" or data.targets is None:
         return data
     units = preparation.unscale_targets(data.targets).astype(np.float32)
-    return SequenceData(data.inputs, data.offsets, units, ids=list(data.ids))
+    return data.with_targets(units)
 
 
-def _how(request: Request, table: Table, task: str) -> tuple[str, bool]:
-    """Choose how the file is split: as it says itself, else by its groups, else at random; and whether by class."""
-    columns = table.columns
+def choose_way(request: Request, columns: Columns, task: str, is_single: bool) -> tuple[str, bool]:
+    """Choose how the file is split: as it says itself, else by its groups, else at random; and whether by class.
+
+    A file that is a single sequence is cut by time.
+    """
     how = request.split.how or ("given" if columns.split else "group" if columns.group else "random")
-    how = "time" if request.split.how is None and how == "random" and len(table) == 1 else how
-    _check_way(how)
+    how = "time" if request.split.how is None and how == "random" and is_single else how
+    if how not in WAYS:
+        raise ConfigError(
+            complain("split", "how", f"{', '.join(WAYS)} for a table", f"'{how}'", did_you_mean(how, WAYS))
+        )
     stratify = request.split.stratify
     if stratify is None:
         stratify = task == "classification" and how == "random"
     return how, stratify
 
 
-def _check_way(how: str) -> None:
-    if how not in WAYS:
-        raise ConfigError(
-            complain("split", "how", f"{', '.join(WAYS)} for a table", f"'{how}'", did_you_mean(how, WAYS))
-        )
+def say_way(request: Request, columns: Columns, how: str, stratify: bool) -> str:
+    """Say how the parts came about."""
+    if not request.is_split:
+        return "as given by files"
+    ways = {"given": f"by '{columns.split}'", "group": f"by '{columns.group}'", "time": "by time"}
+    return ways.get(how, f"at random{', by class' if stratify else ''} (seed {request.split.seed})")
+
+
+def columns_of_others(table: Table) -> Columns:
+    """Give the columns that the files of the other parts must have: those of the training file but its parts."""
+    made_up = table.columns.sequence if table.columns.sequence in table.added else None
+    columns = replace(table.columns, sequence=None) if made_up else table.columns
+    return replace(columns, split=None)
+
+
+def note_unseen(part: SequenceData, name: str, notes: list[str]) -> None:
+    """Note how many targets of a part are of classes that training lacks; a bounded number is looked at at a time."""
+    unseen = 0
+    for start in range(0, len(part), SEQUENCES_AT_ONCE):
+        targets = part.part(slice(start, start + SEQUENCES_AT_ONCE)).targets
+        unseen += 0 if targets is None or targets.dtype.kind == "f" else int((targets == UNSEEN).sum())
+    if unseen:
+        what = "1 target" if unseen == 1 else f"{unseen:,} targets"
+        notes.append(f"{what} of the {name} part of classes that training lacks, which count as wrong")
 
 
 def _parts(
@@ -175,17 +165,14 @@ def _parts(
 ) -> tuple[tuple[Table, Table, Table | None], str]:
     """Give the tables of the three parts, and how they came about in words."""
     train, validation, test = table, None, None
-    words = "as given by files"
     if request.is_split:
         train, validation, test = split_table(table, request, how, stratify)
         test = test if len(test) else None
-        ways = {"given": f"by '{table.columns.split}'", "group": f"by '{table.columns.group}'", "time": "by time"}
-        words = ways.get(how, f"at random{', by class' if stratify else ''} (seed {request.split.seed})")
     given = list(_given(request, table, task))
     validation = given[0] if given[0] is not None else validation
     test = given[1] if given[1] is not None else test
     assert validation is not None
-    return (train, validation, test), words
+    return (train, validation, test), say_way(request, table.columns, how, stratify)
 
 
 def _given(request: Request, table: Table, task: str) -> Iterator[Table | None]:
@@ -196,9 +183,7 @@ def _given(request: Request, table: Table, task: str) -> Iterator[Table | None]:
         elif request.kind == TREEBANK:
             yield read_conllu(path, request.data.label or "upos")
         else:
-            made_up = table.columns.sequence if table.columns.sequence in table.added else None
-            columns = replace(table.columns, sequence=None) if made_up else table.columns
-            yield read_as(request, path, task, replace(columns, split=None))
+            yield read_as(request, path, task, columns_of_others(table))
 
 
 def _apply(request: Request, preparation: Preparation, part: Table, name: str, notes: list[str]) -> SequenceData:
@@ -207,8 +192,5 @@ def _apply(request: Request, preparation: Preparation, part: Table, name: str, n
     allow = request.data.allow_unseen
     allow_unseen = name != "train" and (not is_given if allow is None else allow)
     data = preparation.apply(part, allow_unseen=allow_unseen)
-    unseen = 0 if data.targets is None or data.targets.dtype.kind == "f" else int((data.targets == -2).sum())
-    if unseen:
-        what = "1 target" if unseen == 1 else f"{unseen:,} targets"
-        notes.append(f"{what} of the {name} part of classes that training lacks, which count as wrong")
+    note_unseen(data, name, notes)
     return in_units(preparation, data)
