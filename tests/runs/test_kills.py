@@ -53,7 +53,9 @@ def test_an_interrupted_training_ends_in_the_same_bits(name, tmp_path, monkeypat
     require_equal(tmp_path / "stopped", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("steps", [11, 12, 13])
+@pytest.mark.parametrize(
+    "steps", [pytest.param(11, marks=pytest.mark.slow), 12, pytest.param(13, marks=pytest.mark.slow)]
+)
 def test_a_stop_around_the_last_step_of_an_epoch_ends_in_the_same_bits(steps, tmp_path, monkeypatch):
     """Its checkpoint may hold all steps of the epoch and not yet its record."""
     train("next_token", tmp_path / "whole")
