@@ -4,7 +4,6 @@ While the test is sealed, what stands here is of validation, on which the epoch 
 and pictures of the test stand first. Start with `write_training_report`.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,8 @@ from markupsafe import Markup
 from clew.data import SequenceData
 from clew.data.batch import Batch
 from clew.files import write_atomically
-from clew.rendering.axes import axis_over
-from clew.rendering.charts import Line, line_chart
-from clew.rendering.colours import series_styles
 from clew.rendering.markup import element
-from clew.rendering.page import Section, bullets, definitions, figure, fragments, paragraph, render_page
+from clew.rendering.page import Section, bullets, definitions, fragments, paragraph, render_page
 from clew.rendering.tables import table_html
 from clew.report.class_views import classes_part
 from clew.report.evaluation_table import assessment_lines, evaluation_table, words_of
@@ -25,13 +21,12 @@ from clew.report.evaluation_table import figure as digits
 from clew.report.example_views import examples_part
 from clew.report.forecast_views import forecasts_part
 from clew.runs import Run, read_json
+from clew.runs.page import learning_curves
 from clew.tasks import Classification, Forecasting, Tagging
 
 RISING = ("accuracy", "macro_f1", "r2", "coverage")
 """Figures of which more is better."""
 MOST_REFERENCE_STEPS, MOST_REFERENCE_SEQUENCES = 100_000, 2_000
-LEAST_EPOCHS = 5
-"""Epochs that an axis has room for, so that its ticks are whole numbers."""
 DOES = {
     "classification": "classifies sequences",
     "tagging": "tags each step",
@@ -145,21 +140,7 @@ def _views(run: Run, part: str, data: Batch | SequenceData) -> list[Section]:
 
 def curves_part(run: Run) -> Markup:
     """Draw the training loss, and each figure of validation, over the epochs."""
-    if len(run.metrics()) < 2:
-        return paragraph("One epoch makes no curve.")
-    epochs, coloured = run.metrics(), series_styles(["train", "validation"])
-    styles = {name: replace(style, dash=None) for name, style in coloured.items()}
-    x = axis_over("epoch", [0, max(LEAST_EPOCHS, len(epochs))])
-    losses = [(epoch["epoch"], epoch["train_loss_nats"]) for epoch in epochs]
-    y = axis_over("loss", [loss for _, loss in losses])
-    charts = [line_chart("Training loss", x, y, [Line("train", styles["train"], losses)])]
-    for name in epochs[0]["validation"]:
-        points = [(epoch["epoch"], epoch["validation"][name]) for epoch in epochs]
-        line = Line("validation", styles["validation"], points, marked=points[run.selected_epoch - 1])
-        words = words_of(name)
-        charts.append(line_chart(f"Validation: {words}", x, axis_over(words, [value for _, value in points]), [line]))
-    caption = "The training loss is a mean over an epoch, while the weights moved. The mark is the selected epoch."
-    return figure(fragments(*charts), caption, "panels")
+    return learning_curves(run.metrics(), run.selected_epoch, words_of)
 
 
 def validation_part(run: Run, validation: Batch | SequenceData | None = None) -> Markup:

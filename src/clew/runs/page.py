@@ -4,7 +4,7 @@ It is what a notebook shows of a run, made of plain values; `clew.report.trainin
 and references. Start with `run_page`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,8 +56,10 @@ def run_page(
     return render_page(f"Run {name}", top, sections)
 
 
-def learning_curves(epochs: Sequence[Mapping[str, Any]], selected_epoch: int) -> Markup:
-    """Draw the training loss, and each figure of validation, over the epochs."""
+def learning_curves(
+    epochs: Sequence[Mapping[str, Any]], selected_epoch: int, words_of: Callable[[str], str] | None = None
+) -> Markup:
+    """Draw the training loss, and each figure of validation, over the epochs; `words_of` names a figure."""
     if len(epochs) < 2:
         return paragraph("One epoch makes no curve.")
     x = axis_over("epoch", [0, max(LEAST_EPOCHS, len(epochs))])
@@ -68,7 +70,7 @@ def learning_curves(epochs: Sequence[Mapping[str, Any]], selected_epoch: int) ->
     for name in epochs[0]["validation"]:
         points = [(epoch["epoch"], epoch["validation"][name]) for epoch in epochs]
         line = Line("validation", styles["validation"], points, marked=points[selected_epoch - 1])
-        words = _plain(name)
+        words = (words_of or _plain)(name)
         charts.append(line_chart(f"Validation: {words}", x, axis_over(words, [value for _, value in points]), [line]))
     caption = "The training loss is a mean over an epoch, while the weights moved. The mark is the selected epoch."
     return figure(fragments(*charts), caption, "panels")
